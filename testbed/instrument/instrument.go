@@ -1,16 +1,30 @@
 // Package instrument measures what the lab itself does during a run: TCP
 // state of every flow, core load, link backlog, perf counters, captures.
 //
-// An instrument kind is described by a [Kind]; the language decodes an
-// instrument block into the struct that Kind.New returns. Some run in every
-// experiment without being named ([Defaults]); naming one changes its
-// settings or, with enabled = false, switches it off.
+// An instrument kind is described by a [Kind] and listed in [Kinds]; the
+// language decodes an instrument block into the struct that Kind.New returns.
+// Some run in every experiment without being named ([Defaults]); naming one
+// changes its settings or, with enabled = false, switches it off.
+//
+// Order of calls: Kind.New, decode, Validate, Needs and Metrics at plan time;
+// in a run, [Instrument.Start] before T0 and [Running.Stop] after the load.
+// Every sampling instrument works on one thread of its own (see loop), reads
+// at both edges of the measurement window and at its interval in between, and
+// stretches the interval rather than use more than a twentieth of a core; what
+// it did use is reported. Values cover the measurement window, samples the
+// whole load. A value that could not be measured is absent, with a note or an
+// event status that says why; it is never zero.
+//
+// Links are measured by the backlog instrument (see [StartLinkMeter]), whose
+// values belong to the links' own names in the result scope: Result.Links.
 package instrument
 
 import (
 	"context"
 
+	"wirelab/emul"
 	"wirelab/emul/attr"
+	"wirelab/emul/unit"
 	"wirelab/results"
 )
 
@@ -18,7 +32,9 @@ import (
 type Kind struct {
 	Name string
 	Doc  string
-	New  func() Instrument
+	// New returns a pointer to a configuration struct to decode into, its
+	// defaults already set.
+	New func() Instrument
 }
 
 // Instrument is a decoded instrument block: configuration, no running state.
@@ -28,7 +44,8 @@ type Instrument interface {
 	// checked by the plan.
 	Needs() (nodes, links []string)
 	Metrics() []results.MetricDef
-	// Start begins measuring; it must be ready when it returns.
+	// Start begins measuring; it must be ready when it returns. A disabled
+	// instrument starts as one that finds nothing.
 	Start(ctx context.Context, t Target) (Running, error)
 }
 
@@ -40,7 +57,10 @@ type Running interface {
 
 // Result is what an instrument found in one run.
 type Result struct {
-	Values  map[string]float64 // metric name: value; missing values are absent
+	Values map[string]float64 // metric name: value; missing values are absent
+	// Links are the metrics of links and directions, "net.bottleneck" and
+	// "net.bottleneck.reverse"; only the backlog instrument gives them.
+	Links   map[string]map[string]float64
 	Events  []results.EventStatus
 	Notes   []string
 	Records []results.Record
@@ -62,6 +82,15 @@ type Process struct {
 	Name string // workload.role
 	Node string
 	PID  int
+	Kind string // the workload's kind: "tcp", "command", …
+}
+
+// Link is what the lab knows of one link.
+type Link struct {
+	Name    string // "net.bottleneck"
+	Backend string // "software"; "none" for a bare veth pair
+	// Forward and Reverse are the rates of the two directions, 0 if not limited.
+	Forward, Reverse unit.Rate
 }
 
 // Target is what an instrument may observe.
@@ -69,6 +98,11 @@ type Target struct {
 	Name  string // the block's name
 	Dir   string // run directory for files
 	Nodes map[string]Namespace
+	// Links are all links, in any order.
+	Links []Link
+	// Counters reads the emulated links' counters now ([emul.Session]); nil
+	// where no link is emulated. It is called from one goroutine at a time.
+	Counters func() (emul.Snapshot, error)
 	// Devices maps "net.link" to the devices of both ends: node, device name.
 	Devices   map[string][2]Device
 	Processes []Process
@@ -77,8 +111,16 @@ type Target struct {
 	T0NS int64
 	// StartS and EndS are the measurement window, seconds since T0.
 	StartS, EndS float64
-	// Record takes samples; safe for concurrent use.
+	// Record takes samples; safe for concurrent use; nil drops them.
 	Record func(results.Sample)
+}
+
+// record passes on one sample at now (CLOCK_MONOTONIC, ns).
+func (t *Target) record(now int64, actor string, flow int32, metric string, value float64) {
+	if t.Record == nil {
+		return
+	}
+	t.Record(results.Sample{Actor: actor, Flow: flow, Metric: metric, Time: float64(now-t.T0NS) / 1e9, Value: value})
 }
 
 // Device is a network device in a node's namespace.

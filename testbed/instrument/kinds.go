@@ -1,0 +1,27 @@
+package instrument
+
+// Kinds lists every instrument kind, in the order of the reference.
+func Kinds() []Kind {
+	return []Kind{
+		{
+			Name: "core_load", New: newCoreLoad,
+			Doc: "What every core did: a series per core with steal and softirq, and whether the host was contended. On by default.",
+		},
+		{
+			Name: "backlog", New: newBacklog,
+			Doc: "Series of every link's backlog, utilization and drops. The links' own metrics (result.TOPOLOGY.LINK.METRIC) come from it. On by default.",
+		},
+	}
+}
+
+// Default is an instrument that runs in every experiment, under this name,
+// unless a block of its kind is given.
+type Default struct{ Name, Kind string }
+
+// Defaults lists the instruments that are on by default.
+func Defaults() []Default {
+	return []Default{
+		{Name: "core_load", Kind: "core_load"},
+		{Name: "backlog", Kind: "backlog"},
+	}
+}
