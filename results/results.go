@@ -117,6 +117,15 @@ type Run struct {
 	Links   []LinkRecord                    `json:"links,omitempty"`
 	Events  []EventStatus                   `json:"events,omitempty"`
 	Checks  []CheckResult                   `json:"checks,omitempty"`
+	// Files are the raw files of the run's directory, written by the store.
+	Files []File `json:"files,omitempty"`
+}
+
+// File is one raw file of a run, so that every number can be traced to bytes.
+type File struct {
+	Name   string `json:"name"` // relative to the run's directory
+	SHA256 string `json:"sha256"`
+	Bytes  int64  `json:"bytes"`
 }
 
 // ActorRecord tells how one actor process did.

@@ -1,0 +1,161 @@
+// Package report turns the runs of an experiment into pages for people and
+// machines: a self-contained HTML page, a Markdown summary for CI, JUnit XML,
+// and a table for the terminal.
+//
+// [Render] makes all files of a directory from one [Input]; [Text] writes the
+// terminal's table. Both use valid runs only for numbers and say which runs
+// were left out and why. Nothing here reads the clock or the disk, so the same
+// input gives the same bytes.
+package report
+
+import (
+	"iter"
+	"slices"
+
+	"wirelab/results"
+	"wirelab/results/figure"
+	"wirelab/results/stat"
+)
+
+// Input is everything a report is made from.
+type Input struct {
+	Manifest *results.Manifest
+	Runs     []*results.Run
+	Claims   []results.ClaimResult
+	// Figures that the author asked for; without any, some are chosen.
+	Figures []figure.Figure
+	// Experiment is the exact text that ran.
+	Experiment []byte
+	// Samples reads the time series of a run; nil leaves them out.
+	Samples func(run *results.Run) iter.Seq2[results.Sample, error]
+	// Dir is the run directory's path as the reader would type it, for the
+	// lines on how to run again; may be empty.
+	Dir string
+	// Command is the verb's argument that names the experiment ("quickstart",
+	// "file.hcl"); may be empty.
+	Command string
+}
+
+// headline lists quantities in the order people look for them; a metric is
+// shown in short tables when its name (the last part of its path) is here.
+var headline = []string{
+	"goodput_bps", "utilization_ratio", "rtt_p50_s", "rtt_median_s", "rtt_p99_s", "fct_p50_s", "fct_median_s", "fct_p99_s",
+	"slowdown_p50_ratio", "slowdown_p99_ratio", "loss_ratio", "fairness_ratio", "jain_ratio",
+}
+
+// perName bounds the metrics of one name in short tables.
+const perName = 5
+
+// orderedMetrics returns the table's metrics in the order of their
+// definitions, undefined ones last.
+func orderedMetrics(t *stat.Table, defs []results.NamedMetrics) []string {
+	var out []string
+	for _, n := range defs {
+		for _, d := range n.Metrics {
+			if path := n.Name + "." + d.Name; slices.Contains(t.Metrics, path) && !slices.Contains(out, path) {
+				out = append(out, path)
+			}
+		}
+	}
+	rest := []string{}
+	for _, m := range t.Metrics {
+		if !slices.Contains(out, m) {
+			rest = append(rest, m)
+		}
+	}
+	slices.Sort(rest)
+	return append(out, rest...)
+}
+
+// headlineMetrics picks the metrics of a short table: those on the author's
+// figures, then per name the well-known quantities, or the first defined ones
+// where it has none of them.
+func headlineMetrics(in Input, metrics []string) []string {
+	var picked []string
+	add := func(m string) {
+		if slices.Contains(metrics, m) && !slices.Contains(picked, m) {
+			picked = append(picked, m)
+		}
+	}
+	for _, f := range in.Figures {
+		for _, y := range f.Y {
+			add(y)
+		}
+	}
+	byName := map[string][]string{}
+	var names []string
+	for _, m := range metrics {
+		name, _ := splitMetric(m)
+		if byName[name] == nil {
+			names = append(names, name)
+		}
+		byName[name] = append(byName[name], m)
+	}
+	for _, name := range names {
+		known := 0
+		for _, m := range byName[name] {
+			if _, last := splitMetric(m); known < perName && slices.Contains(headline, last) {
+				add(m)
+				known++
+			}
+		}
+		for _, m := range byName[name] {
+			if known >= 2 {
+				break
+			}
+			if _, last := splitMetric(m); !slices.Contains(headline, last) {
+				add(m)
+				known++
+			}
+		}
+	}
+	// Keep the order of the definitions, so that names stay together.
+	return slices.DeleteFunc(slices.Clone(metrics), func(m string) bool { return !slices.Contains(picked, m) })
+}
+
+// splitMetric cuts a path into its scope name and the metric's own name.
+func splitMetric(path string) (name, metric string) {
+	for i := len(path) - 1; i >= 0; i-- {
+		if path[i] == '.' {
+			return path[:i], path[i+1:]
+		}
+	}
+	return "", path
+}
+
+// sweepNames returns the sweep variables in the order of the points.
+func sweepNames(points []results.Point) []string {
+	var names []string
+	for _, p := range points {
+		for _, s := range p.Sweep {
+			if !slices.Contains(names, s.Name) {
+				names = append(names, s.Name)
+			}
+		}
+	}
+	return names
+}
+
+// counts tells how many runs ended how.
+type counts struct {
+	Total, Valid, Invalid, Failed, Missing int
+}
+
+func count(m *results.Manifest, runs []*results.Run) counts {
+	c := counts{Total: len(runs)}
+	for _, r := range runs {
+		switch {
+		case r.HasMetrics():
+			c.Valid++
+		case r.Status == results.StatusOK || r.Status == results.StatusPartial:
+			c.Invalid++
+		default:
+			c.Failed++
+		}
+	}
+	if m != nil && len(m.Runs) > c.Total {
+		c.Missing = len(m.Runs) - c.Total
+		c.Total = len(m.Runs)
+	}
+	return c
+}

@@ -1,0 +1,262 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"wirelab/results"
+	"wirelab/results/stat"
+)
+
+// Text writes the final table for a terminal: verdicts of claims and checks,
+// the main metrics per point with median, 95 % interval (or range), mean and
+// n, and every doubt about a run. It holds no colour.
+func Text(w io.Writer, in Input) error {
+	var b strings.Builder
+	table := stat.Tabulate(in.Runs)
+	metrics := orderedMetrics(table, manifest(in).Metrics)
+	shown := headlineMetrics(in, metrics)
+	writeMedians(&b, table, shown)
+	if hidden := len(metrics) - len(shown); hidden > 0 {
+		fmt.Fprintf(&b, "  and %d more metrics in the report and summary.csv\n", hidden)
+	}
+	writeVerdicts(&b, in)
+	writeDoubts(&b, in)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// manifest returns the input's manifest, an empty one when it has none.
+func manifest(in Input) *results.Manifest {
+	if in.Manifest != nil {
+		return in.Manifest
+	}
+	return &results.Manifest{}
+}
+
+func writeMedians(b *strings.Builder, table *stat.Table, metrics []string) {
+	if len(metrics) == 0 {
+		b.WriteString("no valid run has a metric to show\n")
+		return
+	}
+	sweep := sweepNames(table.Points)
+	rows := [][]string{append(append([]string{"metric"}, sweep...), "median", "95 % interval", "mean", "n")}
+	ranges := 0
+	for _, m := range metrics {
+		label := m
+		for _, p := range table.Points {
+			c := table.Cell(p.ID, m)
+			if c == nil {
+				continue
+			}
+			row := []string{label}
+			for _, name := range sweep {
+				row = append(row, p.SweepText(name))
+			}
+			scale := results.ScaleFor(c.Unit, c.Median)
+			low, high := c.Range()
+			interval := scale.Number(low) + " … " + scale.Number(high)
+			switch {
+			case c.N == 1:
+				interval = "one value"
+				ranges++
+			case c.Interval == nil:
+				interval = "(" + interval + ")"
+				ranges++
+			}
+			rows = append(rows, append(row, scale.Format(c.Median), interval, scale.Number(c.Mean), strconv.Itoa(c.N)))
+			label = ""
+		}
+	}
+	writeTable(b, rows, len(sweep)+1)
+	if ranges > 0 {
+		fmt.Fprintf(b, "  ( ) is the range of the values: a 95 %% interval of the median needs at least %d repetitions\n", stat.MinForInterval)
+	}
+}
+
+// writeTable aligns columns, the first left ones to the left and the others to
+// the right.
+func writeTable(b *strings.Builder, rows [][]string, left int) {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			if i > 0 {
+				line.WriteString("  ")
+			}
+			if i < left {
+				line.WriteString(cell + pad)
+			} else {
+				line.WriteString(pad + cell)
+			}
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+}
+
+func writeVerdicts(b *strings.Builder, in Input) {
+	for _, c := range in.Claims {
+		fmt.Fprintf(b, "claim  %-9s  %s", c.Verdict, c.Name)
+		if c.Value != nil {
+			fmt.Fprintf(b, ": %s", claimValue(c))
+		}
+		if c.Published != "" {
+			fmt.Fprintf(b, " (published: %s)", c.Published)
+		}
+		if c.Reason != "" {
+			fmt.Fprintf(b, " (%s)", c.Reason)
+		}
+		b.WriteString("\n")
+	}
+	for _, c := range sumChecks(in.Runs) {
+		verdict := "passes"
+		if c.Failed > 0 {
+			verdict = "fails"
+		}
+		fmt.Fprintf(b, "check  %-9s  %s: %d of %d runs", verdict, c.Name, c.Total-c.Failed, c.Total)
+		if c.Message != "" {
+			fmt.Fprintf(b, ", %s", c.Message)
+		}
+		b.WriteString("\n")
+	}
+}
+
+// claimValue shows a claim's estimate with its interval where there is one.
+func claimValue(c results.ClaimResult) string {
+	if c.Value == nil {
+		return ""
+	}
+	s := results.FormatValue(*c.Value, "1")
+	if c.Low != nil && c.High != nil {
+		s += fmt.Sprintf(" [%s, %s]", results.FormatValue(*c.Low, "1"), results.FormatValue(*c.High, "1"))
+	}
+	return s
+}
+
+// checkSum is a check over the valid runs.
+type checkSum struct {
+	Name          string
+	Total, Failed int
+	Message       string // of the first run that failed, with its number
+	Results       []results.CheckResult
+}
+
+// sumChecks groups the check results of valid runs, in the order of the file.
+func sumChecks(runs []*results.Run) []checkSum {
+	var sums []checkSum
+	for _, r := range runs {
+		if !r.HasMetrics() {
+			continue
+		}
+		for _, c := range r.Checks {
+			i := slices.IndexFunc(sums, func(s checkSum) bool { return s.Name == c.Name })
+			if i < 0 {
+				i = len(sums)
+				sums = append(sums, checkSum{Name: c.Name})
+			}
+			s := &sums[i]
+			s.Total++
+			s.Results = append(s.Results, c)
+			if c.Pass && c.Error == "" {
+				continue
+			}
+			s.Failed++
+			if s.Message == "" {
+				s.Message = fmt.Sprintf("run %d: %s", r.Index, checkMessage(c))
+			}
+		}
+	}
+	return sums
+}
+
+// checkMessage is what a failed check says.
+func checkMessage(c results.CheckResult) string {
+	switch {
+	case c.Error != "":
+		return c.Error
+	case c.Message != "":
+		return c.Message
+	}
+	return "the condition is false"
+}
+
+// writeDoubts lists invalid and failed runs and the notes of valid ones.
+func writeDoubts(b *strings.Builder, in Input) {
+	notes := map[string][]int{}
+	var order []string
+	for _, r := range in.Runs {
+		for _, n := range r.Notes {
+			if notes[n] == nil {
+				order = append(order, n)
+			}
+			notes[n] = append(notes[n], r.Index)
+		}
+	}
+	for _, n := range order {
+		fmt.Fprintf(b, "note   %s: %s\n", runList(notes[n]), n)
+	}
+	for _, r := range in.Runs {
+		if !r.HasMetrics() {
+			fmt.Fprintf(b, "left out  run %d (%s, repetition %d): %s\n", r.Index, r.Point.ID, r.Repetition, whyLeftOut(r))
+		}
+	}
+	c := count(in.Manifest, in.Runs)
+	fmt.Fprintf(b, "%d of %d runs valid", c.Valid, c.Total)
+	if c.Invalid > 0 {
+		fmt.Fprintf(b, ", %d invalid", c.Invalid)
+	}
+	if c.Failed > 0 {
+		fmt.Fprintf(b, ", %d failed", c.Failed)
+	}
+	if c.Missing > 0 {
+		fmt.Fprintf(b, ", %d not made", c.Missing)
+	}
+	b.WriteString("\n")
+}
+
+// whyLeftOut says why a run's values are not used.
+func whyLeftOut(r *results.Run) string {
+	switch {
+	case r.Error != "":
+		return string(r.Status) + ": " + r.Error
+	case len(r.Reasons) > 0:
+		return "invalid: " + strings.Join(r.Reasons, "; ")
+	case r.Status != results.StatusOK && r.Status != results.StatusPartial:
+		return string(r.Status)
+	}
+	return "invalid"
+}
+
+// runList names runs briefly: "run 3", "runs 0-4, 7".
+func runList(indices []int) string {
+	indices = slices.Compact(slices.Sorted(slices.Values(indices)))
+	if len(indices) == 1 {
+		return "run " + strconv.Itoa(indices[0])
+	}
+	var parts []string
+	for i := 0; i < len(indices); {
+		j := i
+		for j+1 < len(indices) && indices[j+1] == indices[j]+1 {
+			j++
+		}
+		part := strconv.Itoa(indices[i])
+		if j > i+1 {
+			part += "-" + strconv.Itoa(indices[j])
+		} else if j == i+1 {
+			part += ", " + strconv.Itoa(indices[j])
+		}
+		parts = append(parts, part)
+		i = j + 1
+	}
+	return "runs " + strings.Join(parts, ", ")
+}
