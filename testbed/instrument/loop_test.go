@@ -38,7 +38,8 @@ func runLoop(t *testing.T, interval, cost, start, end, stop time.Duration, fail 
 	l.begin(context.Background())
 	time.Sleep(200*time.Millisecond + stop)
 	synctest.Wait()
-	return l, steps, l.finish()
+	err := l.finish()
+	return l, steps, err
 }
 
 func TestLoopReadsAtEdgesAndTicks(t *testing.T) {
