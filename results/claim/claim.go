@@ -30,4 +30,8 @@ type Claim struct {
 type Estimate struct {
 	Value     *float64
 	Condition bool
+	// Used, if not nil, are the runs that the value rests on (those where the
+	// aggregates' conditions were true): only their points must have enough
+	// valid repetitions. Nil means all.
+	Used []*results.Run
 }
