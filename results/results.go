@@ -108,6 +108,8 @@ type Run struct {
 	Attempts int `json:"attempts"`
 	// PlanHash identifies the evaluated text, seed and host facts used.
 	PlanHash string `json:"plan_hash"`
+	// Reused is the earlier result directory that the run was taken from.
+	Reused string `json:"reused,omitempty"`
 
 	Values []Value `json:"values"`
 	// Flows holds, per workload, one map of metrics per flow.
