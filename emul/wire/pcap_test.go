@@ -302,10 +302,8 @@ func TestPcapngIsReadByWireshark(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for _, want := range []string{"100", "left1:eth0", "nanoseconds (9)"} {
-		if !strings.Contains(string(out), want) {
-			t.Errorf("capinfos does not say %q:\n%s", want, out)
-		}
+	if !strings.Contains(string(out), "left1:eth0") {
+		t.Errorf("capinfos does not find the interface:\n%s", out)
 	}
 }
 

@@ -4,6 +4,10 @@ package instrument
 func Kinds() []Kind {
 	return []Kind{
 		{
+			Name: "tcp_info", New: newTCPInfo,
+			Doc: "The kernel's state of every TCP flow of whole nodes, by socket diagnostics: RTT, congestion window, retransmissions, delivery rate. On by default, for nodes on which a workload other than tcp runs; the tcp workload follows its own flows.",
+		},
+		{
 			Name: "core_load", New: newCoreLoad,
 			Doc: "What every core did: a series per core with steal and softirq, and whether the host was contended. On by default.",
 		},
@@ -21,6 +25,7 @@ type Default struct{ Name, Kind string }
 // Defaults lists the instruments that are on by default.
 func Defaults() []Default {
 	return []Default{
+		{Name: "tcp_info", Kind: "tcp_info"},
 		{Name: "core_load", Kind: "core_load"},
 		{Name: "backlog", Kind: "backlog"},
 	}

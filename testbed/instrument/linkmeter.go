@@ -12,10 +12,6 @@ import (
 	"wirelab/emul/unit"
 )
 
-// maxRows bounds the samples per second of all links together; the interval is
-// stretched beyond it.
-const maxRows = 20_000
-
 // LinkMeterOptions say how links are measured.
 type LinkMeterOptions struct {
 	// Interval of the series; 0 reads at the window's edges only, and then
@@ -68,12 +64,8 @@ func StartLinkMeter(ctx context.Context, t Target, o LinkMeterOptions) (*LinkMet
 			return nil, errors.Join(err, m.closeNodes())
 		}
 	}
-	interval := o.Interval
-	if interval > 0 {
-		rows := len(m.dirs) * 3
-		interval = max(interval, time.Duration(rows)*time.Second/maxRows)
-	}
-	m.loop = newLoop(&m.target, interval, m.step)
+	m.loop = newLoop(&m.target, o.Interval, m.step)
+	m.loop.rows = 3 * len(m.dirs)
 	m.loop.begin(ctx)
 	return m, nil
 }

@@ -9,6 +9,9 @@ import (
 // budget is the share of one core that sampling may use.
 const budget = 0.05
 
+// maxRows bounds the samples per second of one instrument.
+const maxRows = 20_000
+
 // edge says whether a reading opens or closes the measurement window.
 type edge int
 
@@ -32,6 +35,7 @@ type loop struct {
 	t0         int64 // CLOCK_MONOTONIC, ns
 	start, end int64 // of the window, same clock
 	interval   time.Duration
+	rows       int // samples that a step records: many stretch the interval
 	step       func(now int64, e edge) error
 
 	cancel context.CancelFunc
@@ -145,7 +149,7 @@ func (l *loop) call(e edge) {
 	if l.interval == 0 {
 		return
 	}
-	every := max(int64(l.interval), int64(l.cost/budget))
+	every := max(int64(l.interval), int64(l.cost/budget), int64(l.rows)*int64(time.Second)/maxRows)
 	l.tick = l.t0 + ((now-l.t0)/every+1)*every
 }
 

@@ -20,11 +20,12 @@ func Enabled(i Instrument) bool {
 	return !ok || c.Common().Enabled
 }
 
-// nothing is a disabled instrument, started.
-type nothing struct{}
+// nothing is an instrument that was started but measures nothing: it is
+// disabled, or cannot work here, which its notes then say.
+type nothing struct{ notes []string }
 
 // Stop implements [Running].
-func (nothing) Stop() (Result, error) { return Result{}, nil }
+func (n nothing) Stop() (Result, error) { return Result{Notes: n.notes}, nil }
 
 var _ Running = nothing{}
 
