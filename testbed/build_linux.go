@@ -1,0 +1,363 @@
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"wirelab/emul"
+	"wirelab/testbed/journal"
+	"wirelab/testbed/netns"
+)
+
+// builder holds what only the building of a testbed needs.
+type builder struct {
+	*Testbed
+	batches []*batch // per node, a socket in its namespace
+	wires   *batch   // in the wire namespace
+}
+
+// close gives the sockets back.
+func (b *builder) close() {
+	for _, x := range append(b.batches, b.wires) {
+		if x != nil {
+			_ = x.close()
+		}
+	}
+}
+
+// each runs fn for the numbers below n on a few goroutines at a time.
+func each(ctx context.Context, n int, fn func(i int) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	workers := min(n, 2*runtime.GOMAXPROCS(0))
+	for w := range workers {
+		g.Go(func() error {
+			for i := w; i < n; i += workers {
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				if err := fn(i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// makeNamespaces makes one per node, and one for the wires if there are any,
+// names them in the run's directory and sets their sysctls.
+func (b *builder) makeNamespaces(ctx context.Context) error {
+	l := b.layout
+	if err := raiseFileLimit(3*len(l.Nodes) + 8*len(l.impaired) + 256); err != nil {
+		return err
+	}
+	if err := b.journal.Add(journal.Step{Op: journal.OpRemove, Path: b.nsDir()},
+		journal.Step{Op: journal.OpTagged, Tag: Tag(b.run)}); err != nil {
+		return err
+	}
+	if err := os.Mkdir(b.nsDir(), 0o755); err != nil {
+		return err
+	}
+	b.acquired("remove the names of the namespaces", func() error { return os.RemoveAll(b.nsDir()) })
+	b.acquired("close the namespaces", b.closeNamespaces)
+	b.acquired("end the processes", b.endProcesses)
+	b.hosts = make([]*Host, len(l.Nodes))
+	b.batches = make([]*batch, len(l.Nodes))
+	err := each(ctx, len(l.Nodes), b.makeNode)
+	if err == nil && len(l.impaired) > 0 {
+		err = b.makeWire()
+	}
+	if err != nil {
+		return err
+	}
+	for _, h := range b.hosts {
+		b.byName[h.name] = h
+	}
+	return b.journal.Add(b.namespaceSteps()...)
+}
+
+func (b *builder) makeNode(i int) error {
+	node := b.layout.Nodes[i]
+	early, _ := userSysctls(node, nil)
+	n, err := netns.New(func(*netns.NS) error {
+		var err error
+		if b.batches[i], err = openBatch(); err != nil {
+			return err
+		}
+		if err := set(nodeSysctls(node.Kind, b.v6)); err != nil {
+			return err
+		}
+		return set(early)
+	})
+	if err != nil {
+		return fmt.Errorf("node %s: %w", node.Name, err)
+	}
+	h := &Host{name: node.Name, kind: node.Kind, ns: n, t: b.Testbed, addresses: b.layout.addressesOf(i)}
+	if !b.v6 {
+		for k := range h.addresses {
+			h.addresses[k].IPv6 = netip.Prefix{}
+		}
+	}
+	b.hosts[i] = h
+	return n.Link(h.Path())
+}
+
+// wireName of the namespace in the run's directory; no node has this name.
+const wireNamespace = ".wire"
+
+func (b *builder) makeWire() error {
+	n, err := netns.New(func(*netns.NS) error {
+		var err error
+		if b.wires, err = openBatch(); err != nil {
+			return err
+		}
+		var s []sysctl
+		if b.v6 {
+			s = noIPv6()
+		}
+		// What arrives from a node is handed to the processor of its flow: a
+		// flow that moved between processors would otherwise be reordered.
+		return set(append(s, sysctl{"net/core/rps_default_mask", cpuMask(runtime.NumCPU()), true}))
+	})
+	if err != nil {
+		return fmt.Errorf("wire namespace: %w", err)
+	}
+	b.wire = n
+	return n.Link(filepath.Join(b.nsDir(), wireNamespace))
+}
+
+// namespaceSteps lets clean find processes that hold on to the namespaces.
+func (b *builder) namespaceSteps() []journal.Step {
+	steps := make([]journal.Step, 0, len(b.hosts)+1)
+	for _, h := range b.hosts {
+		id := h.ns.ID()
+		steps = append(steps, journal.Step{Op: journal.OpNamespace, Name: h.name, Inode: id.Inode, Cookie: id.Cookie})
+	}
+	if b.wire != nil {
+		id := b.wire.ID()
+		steps = append(steps, journal.Step{Op: journal.OpNamespace, Name: wireNamespace, Inode: id.Inode, Cookie: id.Cookie})
+	}
+	return steps
+}
+
+// makeLinks makes all veth pairs, from the namespace of their A side. Both
+// ends are born inside their namespaces with their final names and addresses,
+// where no daemon of the host can meet them.
+func (b *builder) makeLinks(ctx context.Context) error {
+	l := b.layout
+	return each(ctx, len(l.Nodes), func(n int) error {
+		q := b.batches[n]
+		if l.isBridge(n) {
+			if err := q.add("make bridge "+l.Nodes[n].Name, bridgeRequest(firstIndex)); err != nil {
+				return err
+			}
+		}
+		for _, e := range l.links[n] {
+			own, what := l.devices[e.link][e.side], "make link "+l.Links[e.link].Name
+			var err error
+			switch {
+			case l.isImpaired(e.link):
+				err = q.add(what, vethRequest(own, l.wires[e.link][e.side], b.wire.FD(), l.mtu(e.link)))
+			case e.side == 0:
+				err = q.add(what, vethRequest(own, l.devices[e.link][1], b.hosts[l.peerOf(e)].ns.FD(), l.mtu(e.link)))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return q.flush()
+	})
+}
+
+// configure brings devices up and gives nodes their addresses, routes and
+// neighbours.
+func (b *builder) configure(ctx context.Context) error {
+	l := b.layout
+	for _, i := range l.impaired {
+		for side := range 2 {
+			alias := Alias(b.run, l.Links[i].Name)
+			if err := b.wires.add("bring up wire of "+l.Links[i].Name, upRequest(l.wires[i][side], alias, 0)); err != nil {
+				return err
+			}
+		}
+	}
+	if b.wires != nil {
+		if err := b.wires.flush(); err != nil {
+			return err
+		}
+	}
+	walks := make(chan *reach, 64)
+	return each(ctx, len(l.Nodes), func(n int) error {
+		var walk *reach
+		select {
+		case walk = <-walks:
+		default:
+			walk = newReach(l.graph)
+		}
+		err := b.configureNode(n, walk)
+		select {
+		case walks <- walk:
+		default:
+		}
+		if err != nil {
+			return fmt.Errorf("node %s: %w", l.Nodes[n].Name, err)
+		}
+		return nil
+	})
+}
+
+func (b *builder) configureNode(n int, walk *reach) error {
+	l, q := b.layout, b.batches[n]
+	master := 0
+	errs := []error{q.add("bring up lo", upRequest(device{index: 1}, "", 0))}
+	if l.isBridge(n) {
+		master = firstIndex
+		errs = append(errs, q.add("bring up the bridge", upRequest(device{index: firstIndex}, "", 0)))
+	}
+	if err := b.prepareDevices(n); err != nil {
+		return err
+	}
+	for _, e := range l.links[n] {
+		link := l.Links[e.link]
+		errs = append(errs, q.add("bring up "+link.Name, upRequest(l.devices[e.link][e.side], Alias(b.run, link.Name), master)))
+		if master == 0 {
+			errs = append(errs, b.addAddress(q, e), b.addNeighbours(q, e))
+		}
+	}
+	if master == 0 {
+		walk.from(n)
+		for _, r := range walk.routes(n) {
+			errs = append(errs, b.addRoute(q, r))
+		}
+	}
+	return errors.Join(append(errs, q.flush())...)
+}
+
+// prepareDevices does what must precede a device's coming up and has no
+// netlink request: sysctls of the device, offloads.
+func (b *builder) prepareDevices(n int) error {
+	l := b.layout
+	names := make(map[string]string, len(l.links[n]))
+	var list []sysctl
+	for _, e := range l.links[n] {
+		d := l.devices[e.link][e.side]
+		names[l.Links[e.link].Name] = d.name
+		if b.v6 && l.Links[e.link].DAD && !l.isBridge(n) {
+			list = append(list, sysctl{"net/ipv6/conf/" + d.name + "/accept_dad", "1", false})
+		}
+	}
+	_, late := userSysctls(l.Nodes[n], names)
+	if list = append(list, late...); len(list) == 0 {
+		return nil
+	}
+	return b.hosts[n].Do(func() error { return set(list) })
+}
+
+func (b *builder) addAddress(q *batch, e end) error {
+	link := b.layout.Links[e.link]
+	index, a := b.layout.devices[e.link][e.side].index, b.layout.addressAt(e)
+	err := q.add("address "+a.IPv4.String(), addressRequest(index, a.IPv4, false))
+	if err == nil && b.v6 && a.IPv6.IsValid() {
+		err = q.add("address "+a.IPv6.String(), addressRequest(index, a.IPv6, link.DAD))
+	}
+	return err
+}
+
+func (b *builder) addNeighbours(q *batch, e end) error {
+	index := b.layout.devices[e.link][e.side].index
+	for _, m := range b.layout.neighbours(e) {
+		a, mac := b.layout.addressAt(m), b.layout.devices[m.link][m.side].mac
+		err := q.add("neighbour "+a.IPv4.String(), neighbourRequest(index, a.IPv4.Addr(), mac))
+		if err == nil && b.v6 && a.IPv6.IsValid() {
+			err = q.add("neighbour "+a.IPv6.String(), neighbourRequest(index, a.IPv6.Addr(), mac))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *builder) addRoute(q *batch, r route) error {
+	if r.unreachable {
+		err := q.add("route "+r.v4.String(), routeRequest(r.v4, netip.Addr{}, 0))
+		if err == nil && b.v6 {
+			err = q.add("route "+r.v6.String(), routeRequest(r.v6, netip.Addr{}, 0))
+		}
+		return err
+	}
+	index, via := b.layout.devices[r.hop.out.link][r.hop.out.side].index, b.layout.addressAt(r.hop.via)
+	err := q.add("route "+r.v4.String(), routeRequest(r.v4, via.IPv4.Addr(), index))
+	if err == nil && b.v6 && via.IPv6.IsValid() {
+		err = q.add("route "+r.v6.String(), routeRequest(r.v6, via.IPv6.Addr(), index))
+	}
+	return err
+}
+
+// join hands the wire's devices to the backend.
+func (b *builder) join(ctx context.Context, opt Options) error {
+	l := b.layout
+	if len(l.impaired) == 0 {
+		return nil
+	}
+	cables := make([]emul.Cable, 0, len(l.impaired))
+	for _, i := range l.impaired {
+		link := l.Links[i]
+		c := emul.Cable{
+			Name: link.Name, MTU: l.mtu(i), Mode: link.Mode, Seed: linkSeed(opt.Seed, link.Name),
+			Forward: link.Forward, Reverse: link.Reverse,
+			A: &port{b.wire, l.wires[i][0]}, B: &port{b.wire, l.wires[i][1]},
+		}
+		if link.EventLog && opt.EventLog != nil {
+			c.EventLog = opt.EventLog(link.Name)
+		}
+		cables = append(cables, c)
+	}
+	session, err := opt.Backend.Join(ctx, cables)
+	if err != nil {
+		return err
+	}
+	b.session = session
+	b.acquired("close the "+opt.Backend.Name()+" backend", session.Close)
+	if pid := session.PID(); pid != 0 {
+		// If it is gone already, its Done says so.
+		if start, err := journal.StartTime(pid); err == nil {
+			return b.journal.Add(journal.Step{Op: journal.OpProcess, Name: "forwarder", PID: pid, Start: start})
+		}
+	}
+	return nil
+}
+
+// cpuMask is the set of the first n processors as sysfs writes it.
+func cpuMask(n int) string {
+	var words []string
+	for ; n > 0; n -= 32 {
+		words = append([]string{strconv.FormatUint(1<<min(n, 32)-1, 16)}, words...)
+	}
+	return strings.Join(words, ",")
+}
+
+// raiseFileLimit makes room for a testbed's descriptors.
+func raiseFileLimit(need int) error {
+	var lim unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &lim); err != nil || lim.Cur >= uint64(need) {
+		return err
+	}
+	lim.Cur = uint64(need)
+	lim.Max = max(lim.Max, lim.Cur)
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &lim); err != nil {
+		return fmt.Errorf("the topology needs %d open files: %w: raise the limit (ulimit -n)", need, err)
+	}
+	return nil
+}
