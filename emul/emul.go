@@ -66,8 +66,9 @@ type Port interface {
 	Device() string
 	// Index is the interface index in its namespace.
 	Index() int
-	// PacketSocket opens an AF_PACKET socket in the device's namespace, not
-	// yet bound; the caller owns it.
+	// PacketSocket opens an AF_PACKET, SOCK_RAW socket of protocol 0 (so that
+	// it receives nothing yet) in the device's namespace, not yet bound; the
+	// caller owns it.
 	PacketSocket() (*os.File, error)
 }
 
@@ -114,6 +115,19 @@ type Session interface {
 	Close() error
 }
 
+// Sampler is a Session that can also read its counters without the histograms,
+// at a cost that allows it every 10 ms.
+type Sampler interface {
+	CountersLight() (Snapshot, error)
+}
+
+// Updater is a Session whose links can change while packets cross. What has
+// arrived keeps its fate; queues, counters and random streams go on. To patch
+// one field, change it in a copy of the present impairment.
+type Updater interface {
+	Update(link string, reverse bool, to Impairment) error
+}
+
 // Snapshot is the state of all links at one instant.
 type Snapshot struct {
 	// TimeNS is CLOCK_MONOTONIC in nanoseconds.
@@ -130,6 +144,8 @@ type LinkCounters struct {
 	Name    string            `json:"name"`
 	Forward DirectionCounters `json:"forward"`
 	Reverse DirectionCounters `json:"reverse"`
+	// EventLogLost counts the lines that the event log could not take.
+	EventLogLost uint64 `json:"event_log_lost,omitempty"`
 }
 
 // DirectionCounters count MTU-sized segments (never GSO super-packets) and

@@ -1,0 +1,294 @@
+package software
+
+import (
+	"encoding/binary"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"wirelab/emul/stage"
+	"wirelab/emul/wire"
+)
+
+const (
+	batchSize = 64
+	// batchBytes bounds what one system call moves, so that the clock is read
+	// and releases get their turn every few tens of microseconds.
+	batchBytes = 512 << 10
+)
+
+// mmsghdr is struct mmsghdr of recvmmsg(2).
+type mmsghdr struct {
+	hdr unix.Msghdr
+	len uint32
+	_   uint32
+}
+
+// control is room for an SCM_TIMESTAMPNS and a PACKET_AUXDATA message.
+type control [96]byte
+
+// receiver is the memory of one recvmmsg call. Position i owns a slot of each
+// size; a received packet takes those it used along, and they are replaced.
+type receiver struct {
+	msgs     [batchSize]mmsghdr
+	iovs     [batchSize][3]unix.Iovec
+	controls [batchSize]control
+	slots    [batchSize]struct{ small, middle, big uint32 }
+}
+
+// init gives every position its slots; ok is false when the arena is too
+// small for that.
+func (r *receiver) init(a *arena) (ok bool) {
+	for i := range r.msgs {
+		s := &r.slots[i]
+		var ok1, ok2, ok3 bool
+		s.small, ok1 = a.take(&a.small)
+		s.middle, ok2 = a.take(&a.middle)
+		s.big, ok3 = a.take(&a.big)
+		if !ok1 || !ok2 || !ok3 {
+			return false
+		}
+		h := &r.msgs[i].hdr
+		h.Iov, h.Iovlen = &r.iovs[i][0], uint64(len(r.iovs[i]))
+		h.Control = &r.controls[i][0]
+		r.aim(a, i)
+	}
+	return true
+}
+
+// aim points position i at its slots.
+func (r *receiver) aim(a *arena, i int) {
+	s := &r.slots[i]
+	r.iovs[i] = [3]unix.Iovec{
+		iovec(unsafe.Add(a.small.at(s.small), vnetAt), wire.VNetLen+smallData),
+		iovec(a.middle.at(s.middle), middleSlot),
+		iovec(a.big.at(s.big), bigSlot),
+	}
+	r.msgs[i].hdr.Controllen = uint64(len(control{}))
+}
+
+// receive reads one batch of a direction and hands it to the model. It reports
+// whether more may wait.
+func (w *worker) receive(d *direction) (more bool) {
+	r := &w.rx
+	n, errno := recvmmsg(d.in, &r.msgs[0], d.batch)
+	if errno != 0 {
+		switch errno {
+		case unix.EAGAIN:
+			return false
+		case unix.EINTR, unix.ENETDOWN:
+			// The device went down or away; nothing was lost in here.
+			return true
+		}
+		// A packet that does not fit a virtio header fails the call and is
+		// gone (EINVAL): lost by us, and no reason to end.
+		d.overloadDrops++
+		return true
+	}
+	now := w.clock.now()
+	bytes := 0
+	for i := range n {
+		bytes += int(r.msgs[i].len)
+		w.accept(d, i, now)
+		r.msgs[i].hdr.Controllen = uint64(len(control{}))
+		r.msgs[i].hdr.Flags = 0
+	}
+	more = n == d.batch
+	d.batch = min(max(batchBytes*n/max(bytes, 1), 4), batchSize)
+	w.agenda.update(d)
+	return more
+}
+
+// ancillary is what comes beside a packet.
+type ancillary struct {
+	stamp     int64 // CLOCK_REALTIME ns, 0 if there is none
+	tagged    bool
+	tpid, tci uint16
+}
+
+const (
+	cmsgHeader     = 16
+	statusVLAN     = 1 << 4 // TP_STATUS_VLAN_VALID
+	statusVLANTPID = 1 << 6 // TP_STATUS_VLAN_TPID_VALID
+)
+
+// parseControl reads the control messages in b.
+func parseControl(b []byte) ancillary {
+	var a ancillary
+	for len(b) >= cmsgHeader {
+		size := int(binary.NativeEndian.Uint64(b))
+		if size < cmsgHeader || size > len(b) {
+			return a
+		}
+		level := int32(binary.NativeEndian.Uint32(b[8:]))
+		typ := int32(binary.NativeEndian.Uint32(b[12:]))
+		data := b[cmsgHeader:size]
+		switch {
+		case level == unix.SOL_SOCKET && typ == unix.SO_TIMESTAMPNS && len(data) >= 16:
+			a.stamp = int64(binary.NativeEndian.Uint64(data))*1e9 + int64(binary.NativeEndian.Uint64(data[8:]))
+		case level == unix.SOL_PACKET && typ == unix.PACKET_AUXDATA && len(data) >= 20:
+			status := binary.NativeEndian.Uint32(data)
+			a.tagged = status&statusVLAN != 0
+			a.tci = binary.NativeEndian.Uint16(data[16:])
+			a.tpid = wire.EtherTypeVLAN
+			if status&statusVLANTPID != 0 {
+				a.tpid = binary.NativeEndian.Uint16(data[18:])
+			}
+		}
+		b = b[min((size+7)&^7, len(b)):]
+	}
+	return a
+}
+
+// accept decides the fate of the packet at position i.
+func (w *worker) accept(d *direction, i int, now int64) {
+	r := &w.rx
+	m := &r.msgs[i]
+	length := int(m.len) - wire.VNetLen
+	if length < wire.EthernetLen || m.hdr.Flags&unix.MSG_TRUNC != 0 {
+		d.overloadDrops++
+		return
+	}
+	aux := parseControl(r.controls[i][:m.hdr.Controllen])
+	p := w.keep(i, length, &aux)
+	if p == nil {
+		d.overloadDrops++ // of a train too: its segments are not known yet
+		return
+	}
+	d.arrived = max(d.arrived, w.clock.arrival(aux.stamp, now))
+	d.packetsIn += uint64(p.train.Segments)
+	d.bytesIn += uint64(p.train.WireBytes())
+	if wire.Neighbour(p.head()) {
+		w.exempt(d, p)
+	} else if d.model.Uniform() {
+		v := d.model.Whole(p.train.Segments, d.arrived)
+		if d.log != nil {
+			w.logWhole(d, p, v)
+		}
+		w.hold(d, p, v.Due, 0, p.train.Segments)
+	} else {
+		w.segments(d, p)
+	}
+	if p.refs == 0 {
+		p.refs = 1
+		w.arena.release(p)
+	}
+}
+
+// keep makes a packet of position i and gives the position new slots; nil when
+// the arena is full.
+func (w *worker) keep(i, length int, aux *ancillary) *packet {
+	a, s := w.arena, &w.rx.slots[i]
+	small, ok := a.take(&a.small)
+	if !ok {
+		return nil
+	}
+	middle, big := none, none
+	if length > smallData {
+		if middle, ok = a.take(&a.middle); !ok {
+			a.small.put(small)
+			return nil
+		}
+	}
+	if length > smallData+middleSlot {
+		if big, ok = a.take(&a.big); !ok {
+			a.small.put(small)
+			a.middle.put(middle)
+			return nil
+		}
+	}
+	p := a.packet(s.small)
+	p.self, p.middle, p.big, p.refs = s.small, none, none, 0
+	p.start, p.small = vnetAt, uint16(min(length, smallData))
+	s.small = small
+	if middle != none {
+		p.middle, s.middle = s.middle, middle
+	}
+	if big != none {
+		p.big, s.big = s.big, big
+	}
+	w.rx.aim(a, i)
+	describe(p, length, aux)
+	return p
+}
+
+// describe reads the virtio header, puts a VLAN tag back, and finds segments.
+func describe(p *packet, length int, aux *ancillary) {
+	var v wire.VNet
+	v.Decode(unsafe.Slice(p.vnet(), wire.VNetLen))
+	if aux.tagged {
+		p.start -= wire.VLANLen
+		p.small += wire.VLANLen
+		length += wire.VLANLen
+		v.InsertVLAN(p.head(), aux.tpid, aux.tci)
+		v.Encode(unsafe.Slice(p.vnet(), wire.VNetLen))
+	}
+	p.train = wire.NewTrain(v, p.head(), length)
+}
+
+// segments asks the model for each wire segment.
+func (w *worker) segments(d *direction, p *packet) {
+	t := &p.train
+	var flow wire.Flow
+	if d.log != nil {
+		flow = flowOf(p)
+	}
+	full := t.WireLen(0)
+	last := t.WireLen(t.Segments - 1)
+	first, due := 0, int64(0) // of the run being collected
+	for i := range t.Segments {
+		length := full
+		if i == t.Segments-1 {
+			length = last
+		}
+		v := d.model.Process(length, d.arrived)
+		if d.log != nil {
+			d.log.segment(d.name, v, d.arrived, length, flow, true)
+		}
+		if v.Cause == stage.Pass && v.Due == due && i > first {
+			continue
+		}
+		if i > first {
+			w.hold(d, p, due, first, i-first)
+		}
+		first, due = i, v.Due
+		switch v.Cause {
+		case stage.QueueDrop:
+			d.queueDrops++
+			first = i + 1
+		case stage.LossDrop:
+			d.lossDrops++
+			first = i + 1
+		}
+	}
+	if first < t.Segments {
+		w.hold(d, p, due, first, t.Segments-first)
+	}
+}
+
+// exempt passes an address resolution packet by the random stages.
+func (w *worker) exempt(d *direction, p *packet) {
+	v := d.model.Exempt(p.train.Length, d.arrived)
+	if d.log != nil {
+		d.log.segment(d.name, v, d.arrived, p.train.Length, flowOf(p), false)
+	}
+	if v.Cause != stage.Pass {
+		d.queueDrops++
+		return
+	}
+	w.hold(d, p, v.Due, 0, p.train.Segments)
+}
+
+// hold puts a run of segments on the delay line.
+func (w *worker) hold(d *direction, p *packet, due int64, first, count int) {
+	p.refs++
+	d.line.push(run{due: due, packet: p.self, first: uint16(first), count: uint16(count)}, d.model.Ordered())
+}
+
+func flowOf(p *packet) wire.Flow {
+	h := p.train.Headers
+	if h.L3 == 0 {
+		h = wire.Parse(p.head())
+	}
+	return h.Flow(p.head())
+}

@@ -1,0 +1,55 @@
+package software
+
+import (
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	fifoPriority = 10
+	wantedNice   = -20
+)
+
+// schedule asks for the best timing that the calling thread may have.
+// What is refused is done without.
+func schedule(precise bool, core int) granted {
+	s := granted{Core: -1}
+	// Timers may otherwise be 50 us late on purpose.
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+	tid := unix.Gettid()
+	if core >= 0 {
+		var set unix.CPUSet
+		set.Set(core)
+		if unix.SchedSetaffinity(tid, &set) == nil {
+			s.Core = core
+		}
+	}
+	if precise {
+		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: fifoPriority}
+		s.FIFO = unix.SchedSetAttr(tid, &attr, 0) == nil
+	}
+	if !s.FIFO && unix.Setpriority(unix.PRIO_PROCESS, tid, wantedNice) == nil {
+		s.Nice = wantedNice
+	}
+	return s
+}
+
+// defaultCores are the cores of n workers: the last ones that the process may
+// use, or none where there is only one.
+func defaultCores(n int) []int {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil || set.Count() < 2 {
+		return nil
+	}
+	var cores []int
+	for core := len(set)*64 - 1; core >= 0 && len(cores) < n; core-- {
+		if set.IsSet(core) {
+			cores = append(cores, core)
+		}
+	}
+	return cores
+}
+
+// defaultWorkers leaves half of the cores to the traffic.
+func defaultWorkers() int { return min(max(runtime.NumCPU()/2, 1), 4) }
