@@ -2,6 +2,7 @@ package workloads
 
 import (
 	"context"
+	"runtime"
 	"time"
 )
 
@@ -61,4 +62,12 @@ func SleepUntil(ctx context.Context, ns int64) error {
 		}
 		sleepMonotonic(ns)
 	}
+}
+
+// PreciseThread locks the calling goroutine to its thread and asks the kernel
+// to end its sleeps without slack; the returned function unlocks it.
+func PreciseThread() (release func()) {
+	runtime.LockOSThread()
+	noTimerSlack()
+	return runtime.UnlockOSThread
 }

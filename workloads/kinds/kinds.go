@@ -6,6 +6,7 @@ package kinds
 
 import (
 	"wirelab/workloads"
+	"wirelab/workloads/probe"
 	"wirelab/workloads/tcp"
 )
 
@@ -13,5 +14,6 @@ import (
 func Kinds() []workloads.Kind {
 	return []workloads.Kind{
 		tcp.Kind(),
+		probe.PingKind(),
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"net"
-	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -118,8 +117,7 @@ func (s *sender) bulk(ctx context.Context) {
 // openLoop starts flows when they arrive, whatever became of earlier ones, and
 // waits for them until the end of the load.
 func (s *sender) openLoop(ctx context.Context, schedule []arrival) {
-	runtime.LockOSThread() // exact sleeps
-	defer runtime.UnlockOSThread()
+	defer workloads.PreciseThread()()
 	var wg sync.WaitGroup
 	for i, a := range schedule {
 		due := s.activity.Begin + int64(a.at)

@@ -20,7 +20,10 @@ func (w *Workload) setReceiver(int) error { return errOS }
 
 func congestionOf(int) string { return "" }
 
-const infoSize = 512
+const (
+	infoSize    = 512
+	discardSize = 1 << 20
+)
 
 func readInfo(uintptr, *[infoSize]byte) (info, error) { return info{}, errOS }
 
