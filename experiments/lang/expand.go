@@ -1,0 +1,323 @@
+package lang
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"wirelab/results"
+)
+
+// maxPoints is the size of a sweep that is not even walked through.
+const maxPoints = 2_000_000
+
+// sweepVariable is one line of the sweep block.
+type sweepVariable struct {
+	name   string
+	at     hcl.Range
+	expr   hcl.Expression
+	values []cty.Value
+}
+
+// point is one combination, before evaluation.
+type point struct {
+	results.Point
+	values map[string]cty.Value
+}
+
+// nameSweep reads the names of the sweep, in the order of the file.
+func (l *loader) nameSweep() {
+	l.sweepKnown = true
+	if l.doc.sweep == nil {
+		return
+	}
+	for _, b := range l.doc.sweep.Body.Blocks {
+		l.sink.add(fault(b.DefRange(), "Block in sweep", "sweep has name = [ … ] lines only; exclude stands beside it."))
+	}
+	for _, a := range sortedAttributes(l.doc.sweep.Body.Attributes) {
+		l.sweep = append(l.sweep, sweepVariable{name: a.Name, at: a.NameRange, expr: a.Expr})
+	}
+}
+
+func (l *loader) sweepNames() []string {
+	var out []string
+	for _, v := range l.sweep {
+		out = append(out, v.name)
+	}
+	return out
+}
+
+// expand evaluates the sweep and makes its points. It returns false where the
+// sweep is wrong or too large.
+func (l *loader) expand() ([]point, bool) {
+	ctx := l.steadyContext()
+	ok := true
+	for i := range l.sweep {
+		l.sweep[i].values = l.sweepValues(&l.sweep[i], l.value(l.sweep[i].expr, ctx))
+	}
+	l.smokeSweep(ctx)
+	for _, v := range l.sweep {
+		ok = ok && len(v.values) > 0
+		l.result.SweepNames = append(l.result.SweepNames, v.name)
+	}
+	if !ok || !l.checkSize() {
+		return nil, false
+	}
+	return l.pick(ctx)
+}
+
+// sweepValues checks the values of one sweep variable; nil where they are
+// wrong.
+func (l *loader) sweepValues(v *sweepVariable, list cty.Value) []cty.Value {
+	if !list.IsWhollyKnown() {
+		return nil
+	}
+	at := v.expr.Range()
+	if t := list.Type(); list.IsNull() || !t.IsListType() && !t.IsTupleType() && !t.IsSetType() {
+		l.sink.add(fault(at, "Wrong type of sweep."+v.name, "It must be a list of values: [0.5, 1, 2]."))
+		return nil
+	}
+	if list.LengthInt() == 0 {
+		l.sink.add(fault(at, "Empty sweep."+v.name, "A sweep variable without values leaves no point. Remove the line, or give it values."))
+		return nil
+	}
+	var out []cty.Value
+	seen := map[string]bool{}
+	for it := list.ElementIterator(); it.Next(); {
+		_, e := it.Element()
+		if e.IsNull() || e.Type() != cty.Number && e.Type() != cty.String && e.Type() != cty.Bool {
+			l.sink.add(fault(at, "Wrong type of sweep."+v.name, "Its values must be text, numbers, true or false; value %d is %s.", len(out)+1, describe(e)))
+			return nil
+		}
+		if text := textOf(e); seen[text] {
+			l.sink.add(fault(at, "Repeated value in sweep."+v.name, "%q stands twice: two points would have one name. Repeat runs with repetitions.", text))
+			return nil
+		}
+		seen[textOf(e)] = true
+		out = append(out, e)
+	}
+	return out
+}
+
+func describe(v cty.Value) string {
+	if v.IsNull() {
+		return "null"
+	}
+	return v.Type().FriendlyName()
+}
+
+// smokeSweep replaces the values of sweep variables that smoke names.
+func (l *loader) smokeSweep(ctx *hcl.EvalContext) {
+	if l.smoke == nil || l.smoke.Sweep == nil {
+		return
+	}
+	l.eachItem(l.smoke.Sweep, ctx, "sweep", func(name string, at hcl.Range, value cty.Value) {
+		i := slices.IndexFunc(l.sweep, func(v sweepVariable) bool { return v.name == name })
+		if i < 0 {
+			l.sink.add(fault(at, "Unknown reference sweep."+name, "%s", remedy(name, "sweep variables", l.sweepNames())))
+			return
+		}
+		v := sweepVariable{name: name, at: at, expr: hcl.StaticExpr(value, at)}
+		l.sweep[i].values = l.sweepValues(&v, value)
+	})
+}
+
+// checkSize counts the runs before a point is made, and asks for confirmation
+// of many.
+func (l *loader) checkSize() bool {
+	points := uint64(1)
+	var factors []string
+	for _, v := range l.sweep {
+		points = multiply(points, uint64(len(v.values)))
+		factors = append(factors, fmt.Sprintf("%s has %d", v.name, len(v.values)))
+	}
+	size := Size{Points: points, Repetitions: l.settings.Repetitions, Runs: multiply(points, uint64(l.settings.Repetitions))}
+	l.files.size = size
+	limit := l.opts.MaxRuns
+	if limit == 0 {
+		limit = DefaultMaxRuns
+	}
+	at := l.doc.experiment.DefRange()
+	if l.doc.sweep != nil {
+		at = l.doc.sweep.DefRange()
+	}
+	var d *hcl.Diagnostic
+	switch {
+	case points > maxPoints:
+		d = fault(at, "Sweep too large", "It has %d points (%s), more than the %d that can be planned. Split the experiment.", points, strings.Join(factors, ", "), maxPoints)
+	case size.Runs > limit && !l.opts.Yes && l.opts.Only == "":
+		d = fault(at, "Many runs", "%d points (%s) with %d repetitions are %d runs, more than %d. Give --yes to make them, --only for a part, or a shorter sweep.",
+			points, strings.Join(factors, ", "), size.Repetitions, size.Runs, limit)
+	default:
+		return true
+	}
+	d.Extra = code(CodeTooManyRuns)
+	l.sink.add(d)
+	return false
+}
+
+func multiply(a, b uint64) uint64 {
+	if b != 0 && a > math.MaxUint64/b {
+		return math.MaxUint64
+	}
+	return a * b
+}
+
+// pick walks the cross product, the last variable fastest, and keeps what no
+// exclude block takes out and --only names.
+func (l *loader) pick(ctx *hcl.EvalContext) ([]point, bool) {
+	excludes := l.decodeExcludes()
+	index := make([]int, len(l.sweep))
+	ids := map[string]bool{}
+	var out []point
+	for {
+		p := l.point(index)
+		p.ID = unique(p.ID, p.Sweep, ids)
+		if l.wanted(p) && !l.excluded(ctx, excludes, p) {
+			out = append(out, p)
+		}
+		i := len(index) - 1
+		for ; i >= 0; i-- {
+			if index[i]++; index[i] < len(l.sweep[i].values) {
+				break
+			}
+			index[i] = 0
+		}
+		if i < 0 {
+			break
+		}
+	}
+	l.sink.point = ""
+	if len(out) == 0 && !l.sink.hasErrors() {
+		l.tellNoPoint()
+	}
+	return out, len(out) > 0
+}
+
+func (l *loader) tellNoPoint() {
+	if l.opts.Only != "" {
+		first := l.point(make([]int, len(l.sweep)))
+		l.sink.add(globalFault("No point "+l.opts.Only, "--only takes a point's name or some of its values; the first point is %s. plan lists them all.", first.ID))
+		return
+	}
+	l.sink.add(fault(l.doc.excludes[0].DefRange(), "No point left", "The exclude blocks take out every point of the sweep."))
+}
+
+func (l *loader) decodeExcludes() []hcl.Expression {
+	var out []hcl.Expression
+	for _, b := range l.doc.excludes {
+		var x excludeBlock
+		l.decode(b, l.base, &x)
+		if x.When != nil {
+			out = append(out, x.When)
+		}
+	}
+	return out
+}
+
+// point makes the combination at the given indices.
+func (l *loader) point(index []int) point {
+	p := point{values: make(map[string]cty.Value, len(index))}
+	var parts []string
+	for i, v := range l.sweep {
+		value := v.values[index[i]]
+		p.values[v.name] = value
+		s := results.SweepValue{Name: v.name, Text: textOf(value)}
+		if value.Type() == cty.Number {
+			f, _ := value.AsBigFloat().Float64()
+			s.Number = &f
+		}
+		p.Sweep = append(p.Sweep, s)
+		parts = append(parts, v.name+"="+safe(s.Text))
+	}
+	p.ID = strings.Join(parts, ",")
+	if len(parts) == 0 {
+		p.ID = "all"
+	}
+	return p
+}
+
+// safe keeps what may stand in a file's name on any system.
+func safe(text string) string {
+	if text == "" {
+		return "_"
+	}
+	text = strings.ReplaceAll(text, "%", "pct")
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune(".+-_", r) {
+			return r
+		}
+		return '_'
+	}, text)
+}
+
+// maxID is the longest point ID; run directories add to it, and file names
+// have at most 255 bytes.
+const maxID = 120
+
+// unique makes an ID that is too long, or that another point has after unsafe
+// characters were replaced, unique by a hash of the values.
+func unique(id string, values []results.SweepValue, taken map[string]bool) string {
+	if len(id) > maxID || taken[strings.ToLower(id)] {
+		h := sha256.New()
+		for _, v := range values {
+			fmt.Fprintf(h, "%q=%q\n", v.Name, v.Text)
+		}
+		id = id[:min(len(id), maxID-9)] + "-" + hex.EncodeToString(h.Sum(nil))[:8]
+	}
+	taken[strings.ToLower(id)] = true
+	return id
+}
+
+// wanted applies --only: the whole ID, or all of the values named.
+func (l *loader) wanted(p point) bool {
+	if l.opts.Only == "" || l.opts.Only == p.ID {
+		return true
+	}
+	parts := strings.Split(p.ID, ",")
+	for _, want := range strings.Split(l.opts.Only, ",") {
+		if !slices.Contains(parts, strings.TrimSpace(want)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *loader) excluded(ctx *hcl.EvalContext, when []hcl.Expression, p point) bool {
+	if len(when) == 0 {
+		return false
+	}
+	l.sink.point = p.ID
+	scope := l.pointContext(ctx, p, nil)
+	for _, e := range when {
+		if b := l.boolean(e, scope, "when"); b != nil && *b {
+			return true
+		}
+	}
+	return false
+}
+
+// textOf writes a value as the language would show it.
+func textOf(v cty.Value) string {
+	if v.IsNull() {
+		return "null"
+	}
+	if v.Type() == cty.Number {
+		return numberText(v)
+	}
+	if s, err := convert.Convert(v, cty.String); err == nil {
+		return s.AsString()
+	}
+	plain, err := plainValue(v)
+	if err != nil {
+		return v.Type().FriendlyName()
+	}
+	return jsonText(plain)
+}
