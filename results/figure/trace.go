@@ -1,0 +1,161 @@
+package figure
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"wirelab/results"
+)
+
+// Reader reads the time series of a run.
+type Reader func(run *results.Run) iter.Seq2[results.Sample, error]
+
+// Trace is one time series, reduced for drawing: the extremes of equal time
+// slices, so that no peak is lost.
+type Trace struct {
+	Run    *results.Run
+	Path   string // "cubic.rtt_s"
+	Flow   int32
+	slices []slice
+	span   float64 // seconds that the slices cover
+}
+
+// slice holds the extremes of one time slice and when they were met.
+type slice struct {
+	n          int
+	minT, minV float64
+	maxT, maxV float64
+}
+
+func newTrace(run *results.Run, path string, flow int32, span float64, count int) *Trace {
+	return &Trace{Run: run, Path: path, Flow: flow, slices: make([]slice, count), span: span}
+}
+
+func (t *Trace) add(at, v float64) {
+	i := int(at / t.span * float64(len(t.slices)))
+	if at < 0 || i < 0 || i > len(t.slices) {
+		return
+	}
+	s := &t.slices[min(i, len(t.slices)-1)]
+	if s.n == 0 || v < s.minV {
+		s.minT, s.minV = at, v
+	}
+	if s.n == 0 || v > s.maxV {
+		s.maxT, s.maxV = at, v
+	}
+	s.n++
+}
+
+// points returns what is to be drawn, by time: one point per slice whose
+// extremes are equal, else two.
+func (t *Trace) points() [][2]float64 {
+	var out [][2]float64
+	for _, s := range t.slices {
+		switch {
+		case s.n == 0:
+		case s.minT == s.maxT:
+			out = append(out, [2]float64{s.minT, s.minV})
+		case s.minT < s.maxT:
+			out = append(out, [2]float64{s.minT, s.minV}, [2]float64{s.maxT, s.maxV})
+		default:
+			out = append(out, [2]float64{s.maxT, s.maxV}, [2]float64{s.minT, s.minV})
+		}
+	}
+	return out
+}
+
+// maxFlows bounds the flows of one path that are drawn singly.
+const maxFlows = 32
+
+// Matches reports whether samples of an actor and metric belong to a path: the
+// actor is the path's name, a role of it, or the forward direction of a link.
+func Matches(path, actor, metric string) bool {
+	name, m := cut(path)
+	if m != metric {
+		return false
+	}
+	if actor == name {
+		return true
+	}
+	rest, ok := strings.CutPrefix(actor, name+".")
+	return ok && rest != "reverse" && !strings.Contains(rest, ".")
+}
+
+// Collect reads the samples of a run once and keeps those of the paths, each
+// reduced to count time slices of a load of span seconds. Traces come by path
+// and flow; flows beyond the first 32 of a path are counted in dropped.
+func Collect(run *results.Run, read Reader, paths []string, span float64, count int) (traces []*Trace, dropped int, err error) {
+	type key struct {
+		path  string
+		actor string
+		flow  int32
+	}
+	found := map[key]*Trace{}
+	flows := map[string]int{}
+	for s, err := range read(run) {
+		if err != nil {
+			return nil, 0, fmt.Errorf("read series of run %d: %w", run.Index, err)
+		}
+		for _, path := range paths {
+			if !Matches(path, s.Actor, s.Metric) {
+				continue
+			}
+			k := key{path, s.Actor, s.Flow}
+			t, ok := found[k]
+			if !ok {
+				if flows[path]++; flows[path] <= maxFlows {
+					t = newTrace(run, path, s.Flow, span, count)
+				} else {
+					dropped++
+				}
+				found[k] = t
+			}
+			if t != nil {
+				t.add(s.Time, s.Value)
+			}
+		}
+	}
+	for _, t := range found {
+		if t != nil && len(t.points()) > 0 {
+			traces = append(traces, t)
+		}
+	}
+	slices.SortFunc(traces, func(a, b *Trace) int {
+		if c := slices.Index(paths, a.Path) - slices.Index(paths, b.Path); c != 0 {
+			return c
+		}
+		return int(a.Flow) - int(b.Flow)
+	})
+	return traces, dropped, nil
+}
+
+// SeriesPaths lists the paths that a run has samples of, in the order met:
+// workload (or link, or instrument) and metric, whatever the role.
+func SeriesPaths(run *results.Run, read Reader) ([]string, error) {
+	var paths []string
+	seen := map[[2]string]bool{}
+	for s, err := range read(run) {
+		if err != nil {
+			return paths, fmt.Errorf("read series of run %d: %w", run.Index, err)
+		}
+		k := [2]string{s.Actor, s.Metric}
+		if seen[k] {
+			continue
+		}
+		seen[k] = true
+		name := s.Actor
+		if i := strings.LastIndexByte(name, '.'); i >= 0 && !strings.HasSuffix(name, ".reverse") {
+			// A role, or the forward direction.
+			if base := name[:i]; Matches(base+"."+s.Metric, s.Actor, s.Metric) {
+				name = base
+			}
+		}
+		if p := name + "." + s.Metric; !slices.Contains(paths, p) {
+			paths = append(paths, p)
+		}
+	}
+	slices.Sort(paths)
+	return paths, nil
+}
