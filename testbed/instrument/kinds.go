@@ -15,6 +15,10 @@ func Kinds() []Kind {
 			Name: "backlog", New: newBacklog,
 			Doc: "Series of every link's backlog, utilization and drops. The links' own metrics (result.TOPOLOGY.LINK.METRIC) come from it. On by default.",
 		},
+		{
+			Name: "perf", New: newPerf,
+			Doc: "Event counters of the kernel and the processor, over the workloads' processes or over all cores. Every event has a status (ok, not_supported, not_permitted, multiplexed, implausible); only ok ones, and multiplexed ones that were counted for a fifth of the time, have values.",
+		},
 	}
 }
 
