@@ -32,11 +32,12 @@ func RunDirName(index int, point string) string {
 	return fmt.Sprintf("%04d-%s", index, name)
 }
 
-// HasMetrics reports whether the run's values may be used: it ended ok or
-// partial, and is valid.
-func (r *Run) HasMetrics() bool {
-	return r.Valid && (r.Status == StatusOK || r.Status == StatusPartial)
-}
+// HasMetrics reports whether the run ended so that it may carry metrics: ok or
+// partial.
+func (r *Run) HasMetrics() bool { return r.Status == StatusOK || r.Status == StatusPartial }
+
+// Usable reports whether the run's values count: it has metrics and is valid.
+func (r *Run) Usable() bool { return r.Valid && r.HasMetrics() }
 
 // Lookup returns the value of a metric path.
 func (r *Run) Lookup(metric string) (Value, bool) {

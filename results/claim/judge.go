@@ -62,7 +62,7 @@ func newSample(runs []*results.Run) *sample {
 		if !slices.Contains(s.points, r.Point.ID) {
 			s.points = append(s.points, r.Point.ID)
 		}
-		if !r.HasMetrics() {
+		if !r.Usable() {
 			continue
 		}
 		s.runs = append(s.runs, r)

@@ -69,7 +69,7 @@ func Time(fig Figure, in Timeline) ([]byte, error) {
 func timeCells(fig Figure, in Timeline) (cells []*timeCell, notes []string, err error) {
 	var runs []*results.Run
 	for _, r := range in.Runs {
-		if r.HasMetrics() || in.All {
+		if r.Usable() || in.All {
 			runs = append(runs, r)
 		}
 	}

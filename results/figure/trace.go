@@ -69,6 +69,11 @@ func (t *Trace) points() [][2]float64 {
 // maxFlows bounds the flows of one path that are drawn singly.
 const maxFlows = 32
 
+// everyFlow in a path asks for the flows of a workload, one by one.
+const everyFlow = ".flows[*]"
+
+func perFlow(path string) bool { return strings.Contains(path, everyFlow+".") }
+
 // Matches reports whether samples of an actor and metric belong to a path: the
 // actor is the path's name, a role of it, or the forward direction of a link.
 func Matches(path, actor, metric string) bool {
@@ -76,6 +81,7 @@ func Matches(path, actor, metric string) bool {
 	if m != metric {
 		return false
 	}
+	name = strings.TrimSuffix(name, everyFlow)
 	if actor == name {
 		return true
 	}
@@ -99,13 +105,13 @@ func Collect(run *results.Run, read Reader, paths []string, span float64, count 
 			return nil, 0, fmt.Errorf("read series of run %d: %w", run.Index, err)
 		}
 		for _, path := range paths {
-			if !Matches(path, s.Actor, s.Metric) {
+			if !Matches(path, s.Actor, s.Metric) || s.Flow < 0 && perFlow(path) {
 				continue
 			}
 			k := key{path, s.Actor, s.Flow}
 			t, ok := found[k]
 			if !ok {
-				if flows[path]++; flows[path] <= maxFlows {
+				if flows[path]++; flows[path] <= maxFlows || s.Flow < 0 {
 					t = newTrace(run, path, s.Flow, span, count)
 				} else {
 					dropped++
@@ -117,10 +123,14 @@ func Collect(run *results.Run, read Reader, paths []string, span float64, count 
 			}
 		}
 	}
-	for _, t := range found {
-		if t != nil && len(t.points()) > 0 {
-			traces = append(traces, t)
+	for k, t := range found {
+		if t == nil || len(t.points()) == 0 {
+			continue
 		}
+		if whole := found[key{k.path, k.actor, -1}]; k.flow >= 0 && whole != nil && !perFlow(k.path) {
+			continue // the path means the whole, which has a line of its own
+		}
+		traces = append(traces, t)
 	}
 	slices.SortFunc(traces, func(a, b *Trace) int {
 		if c := slices.Index(paths, a.Path) - slices.Index(paths, b.Path); c != 0 {

@@ -11,6 +11,7 @@ package report
 import (
 	"iter"
 	"slices"
+	"strings"
 
 	"wirelab/results"
 	"wirelab/results/figure"
@@ -36,15 +37,15 @@ type Input struct {
 	Command string
 }
 
-// headline lists quantities in the order people look for them; a metric is
-// shown in short tables when its name (the last part of its path) is here.
+// headline lists the quantities people look for; a metric is shown in short
+// tables when its own name (the last part of its path) is here.
 var headline = []string{
-	"goodput_bps", "utilization_ratio", "rtt_p50_s", "rtt_median_s", "rtt_p99_s", "fct_p50_s", "fct_median_s", "fct_p99_s",
-	"slowdown_p50_ratio", "slowdown_p99_ratio", "loss_ratio", "fairness_ratio", "jain_ratio",
+	"goodput_bps", "fairness_ratio", "rtt_p50_s", "rtt_p99_s", "fct_p50_s", "fct_p99_s",
+	"slowdown_p50_ratio", "slowdown_p99_ratio", "delay_variation_p99_s", "loss_ratio", "utilization_ratio", "queueing_delay_p99_s",
 }
 
-// perName bounds the metrics of one name in short tables.
-const perName = 5
+// maxPerName bounds the metrics of one name in short tables.
+const maxPerName = 6
 
 // orderedMetrics returns the table's metrics in the order of their
 // definitions, undefined ones last.
@@ -68,49 +69,33 @@ func orderedMetrics(t *stat.Table, defs []results.NamedMetrics) []string {
 }
 
 // headlineMetrics picks the metrics of a short table: those on the author's
-// figures, then per name the well-known quantities, or the first defined ones
-// where it has none of them.
+// figures, the well-known quantities of each name (of links only in forward
+// direction), and whatever a command captured.
 func headlineMetrics(in Input, metrics []string) []string {
-	var picked []string
-	add := func(m string) {
-		if slices.Contains(metrics, m) && !slices.Contains(picked, m) {
-			picked = append(picked, m)
-		}
-	}
+	wanted := map[string]bool{}
 	for _, f := range in.Figures {
 		for _, y := range f.Y {
-			add(y)
+			wanted[y] = true
 		}
 	}
-	byName := map[string][]string{}
-	var names []string
-	for _, m := range metrics {
-		name, _ := splitMetric(m)
-		if byName[name] == nil {
-			names = append(names, name)
-		}
-		byName[name] = append(byName[name], m)
+	kinds := map[string]string{}
+	for _, n := range manifest(in).Metrics {
+		kinds[n.Name] = n.Kind
 	}
-	for _, name := range names {
-		known := 0
-		for _, m := range byName[name] {
-			if _, last := splitMetric(m); known < perName && slices.Contains(headline, last) {
-				add(m)
-				known++
-			}
+	perName := map[string]int{}
+	return slices.DeleteFunc(slices.Clone(metrics), func(m string) bool {
+		if wanted[m] {
+			return false
 		}
-		for _, m := range byName[name] {
-			if known >= 2 {
-				break
-			}
-			if _, last := splitMetric(m); !slices.Contains(headline, last) {
-				add(m)
-				known++
-			}
+		name, last := splitMetric(m)
+		kind, defined := kinds[name]
+		known := slices.Contains(headline, last) && !strings.HasSuffix(name, ".reverse")
+		if !known && kind != "command" && defined {
+			return true
 		}
-	}
-	// Keep the order of the definitions, so that names stay together.
-	return slices.DeleteFunc(slices.Clone(metrics), func(m string) bool { return !slices.Contains(picked, m) })
+		perName[name]++
+		return perName[name] > maxPerName
+	})
 }
 
 // splitMetric cuts a path into its scope name and the metric's own name.
@@ -145,9 +130,9 @@ func count(m *results.Manifest, runs []*results.Run) counts {
 	c := counts{Total: len(runs)}
 	for _, r := range runs {
 		switch {
-		case r.HasMetrics():
+		case r.Usable():
 			c.Valid++
-		case r.Status == results.StatusOK || r.Status == results.StatusPartial:
+		case r.HasMetrics():
 			c.Invalid++
 		default:
 			c.Failed++

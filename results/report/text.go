@@ -155,7 +155,7 @@ type checkSum struct {
 func sumChecks(runs []*results.Run) []checkSum {
 	var sums []checkSum
 	for _, r := range runs {
-		if !r.HasMetrics() {
+		if !r.Usable() {
 			continue
 		}
 		for _, c := range r.Checks {
@@ -206,7 +206,7 @@ func writeDoubts(b *strings.Builder, in Input) {
 		fmt.Fprintf(b, "note   %s: %s\n", runList(notes[n]), n)
 	}
 	for _, r := range in.Runs {
-		if !r.HasMetrics() {
+		if !r.Usable() {
 			fmt.Fprintf(b, "left out  run %d (%s, repetition %d): %s\n", r.Index, r.Point.ID, r.Repetition, whyLeftOut(r))
 		}
 	}
@@ -231,7 +231,7 @@ func whyLeftOut(r *results.Run) string {
 		return string(r.Status) + ": " + r.Error
 	case len(r.Reasons) > 0:
 		return "invalid: " + strings.Join(r.Reasons, "; ")
-	case r.Status != results.StatusOK && r.Status != results.StatusPartial:
+	case !r.HasMetrics():
 		return string(r.Status)
 	}
 	return "invalid"

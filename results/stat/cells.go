@@ -39,7 +39,7 @@ func Tabulate(runs []*results.Run) *Table {
 	seenMetric := map[string]bool{}
 	values := map[[2]string][]float64{}
 	for _, r := range ordered {
-		if !r.HasMetrics() {
+		if !r.Usable() {
 			continue
 		}
 		for _, v := range r.Values {
