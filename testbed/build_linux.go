@@ -311,13 +311,15 @@ func (b *builder) join(ctx context.Context, opt Options) error {
 	if len(l.impaired) == 0 {
 		return nil
 	}
+	held := new(sockets)
+	b.acquired("close the packet sockets", held.close)
 	cables := make([]emul.Cable, 0, len(l.impaired))
 	for _, i := range l.impaired {
 		link := l.Links[i]
 		c := emul.Cable{
 			Name: link.Name, MTU: l.mtu(i), Mode: link.Mode, Seed: linkSeed(opt.Seed, link.Name),
 			Forward: link.Forward, Reverse: link.Reverse,
-			A: &port{b.wire, l.wires[i][0]}, B: &port{b.wire, l.wires[i][1]},
+			A: &port{b.wire, l.wires[i][0], held}, B: &port{b.wire, l.wires[i][1], held},
 		}
 		if link.EventLog && opt.EventLog != nil {
 			c.EventLog = opt.EventLog(link.Name)

@@ -2,11 +2,12 @@ package testbed
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"testing"
 	"time"
 
+	"wirelab/emul"
+	"wirelab/emul/software"
 	"wirelab/testbed/journal"
 )
 
@@ -29,40 +30,48 @@ func testOptions(tb testing.TB) Options {
 			tb.Error(err)
 		}
 	})
-	return Options{Journal: j, Log: tb.Logf}
+	return Options{Journal: j, Log: tb.Logf, Backend: software.New(software.Options{})}
 }
 
-// chain has routers between two hosts.
-func chain(nodes int) Topology {
-	t := Topology{Name: "chain"}
-	for i := range nodes {
-		kind := KindRouter
-		if i == 0 || i == nodes-1 {
-			kind = KindHost
-		}
-		t.Nodes = append(t.Nodes, Node{Name: fmt.Sprintf("n%d", i), Kind: kind})
-		if i > 0 {
-			t.Links = append(t.Links, Link{Name: fmt.Sprintf("l%d", i), A: fmt.Sprintf("n%d", i-1), B: fmt.Sprintf("n%d", i)})
-		}
+// impaired gives every link the same impairment in both directions.
+func impaired(t Topology, i emul.Impairment) Topology {
+	for k := range t.Links {
+		t.Links[k].Forward, t.Links[k].Reverse = i, i
 	}
 	return t
 }
 
-func TestUpChain(t *testing.T) {
-	needRoot(t)
-	n := 200
-	if os.Getenv("N") != "" {
-		fmt.Sscan(os.Getenv("N"), &n)
+func BenchmarkUpDown(b *testing.B) {
+	needRoot(b)
+	delay := emul.Impairment{Delay: time.Millisecond}
+	for _, c := range []struct {
+		name  string
+		nodes int
+		i     emul.Impairment
+	}{
+		{"chain/3", 3, emul.Impairment{}},
+		{"chain/200", 200, emul.Impairment{}},
+		{"chain/1001", 1001, emul.Impairment{}},
+		{"delayed/3", 3, delay},
+		{"delayed/200", 200, delay},
+		{"delayed/1001", 1001, delay},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			opt := testOptions(b)
+			opt.Log = nil
+			var down time.Duration
+			for b.Loop() {
+				tb, err := Up(context.Background(), impaired(chainOf(c.nodes), c.i), opt)
+				if err != nil {
+					b.Fatal(err)
+				}
+				start := time.Now()
+				if err := tb.Close(); err != nil {
+					b.Fatal(err)
+				}
+				down += time.Since(start)
+			}
+			b.ReportMetric(down.Seconds()*1e3/float64(b.N), "down-ms")
+		})
 	}
-	t0 := time.Now()
-	tb, err := Up(context.Background(), chain(n), testOptions(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t1 := time.Now()
-	t.Log("up", t1.Sub(t0))
-	if err := tb.Close(); err != nil {
-		t.Error(err)
-	}
-	t.Log("down", time.Since(t1))
 }
