@@ -39,6 +39,9 @@ type Experiment struct {
 	Figures    []figure.Figure
 	// Metrics are the definitions of every name in the result scope.
 	Metrics []results.NamedMetrics
+	// HostFacts are the host.* that the file refers to, with their values as
+	// text: what the plan depends on besides the file.
+	HostFacts map[string]string
 	// Notes are formulas used and lints that do not stop the plan.
 	Notes []string
 	// Source is the exact text of the file (or files, joined).
@@ -54,7 +57,8 @@ type Point struct {
 	Repetitions []Setup
 }
 
-// Setup is everything one run needs.
+// Setup is everything one run needs. Setups share what is equal in them, so
+// nothing in them may be changed.
 type Setup struct {
 	Repetition int
 	Seed       uint64 // run.seed: equal in every point for one repetition
