@@ -190,38 +190,39 @@ func checkMessage(c results.CheckResult) string {
 	return "the condition is false"
 }
 
-// writeDoubts lists invalid and failed runs and the notes of valid ones.
-func writeDoubts(b *strings.Builder, in Input) {
-	notes := map[string][]int{}
-	var order []string
-	for _, r := range in.Runs {
-		for _, n := range r.Notes {
-			if notes[n] == nil {
-				order = append(order, n)
+// note is a doubt with the runs that have it.
+type note struct {
+	text string
+	runs []int
+}
+
+// groupNotes collects the notes of all runs, in the order met.
+func groupNotes(runs []*results.Run) []note {
+	var notes []note
+	for _, r := range runs {
+		for _, text := range r.Notes {
+			i := slices.IndexFunc(notes, func(n note) bool { return n.text == text })
+			if i < 0 {
+				i = len(notes)
+				notes = append(notes, note{text: text})
 			}
-			notes[n] = append(notes[n], r.Index)
+			notes[i].runs = append(notes[i].runs, r.Index)
 		}
 	}
-	for _, n := range order {
-		fmt.Fprintf(b, "note   %s: %s\n", runList(notes[n]), n)
+	return notes
+}
+
+// writeDoubts lists invalid and failed runs and the notes of all.
+func writeDoubts(b *strings.Builder, in Input) {
+	for _, n := range groupNotes(in.Runs) {
+		fmt.Fprintf(b, "note   %s: %s\n", runList(n.runs), n.text)
 	}
 	for _, r := range in.Runs {
 		if !r.Usable() {
 			fmt.Fprintf(b, "left out  run %d (%s, repetition %d): %s\n", r.Index, r.Point.ID, r.Repetition, whyLeftOut(r))
 		}
 	}
-	c := count(in.Manifest, in.Runs)
-	fmt.Fprintf(b, "%d of %d runs valid", c.Valid, c.Total)
-	if c.Invalid > 0 {
-		fmt.Fprintf(b, ", %d invalid", c.Invalid)
-	}
-	if c.Failed > 0 {
-		fmt.Fprintf(b, ", %d failed", c.Failed)
-	}
-	if c.Missing > 0 {
-		fmt.Fprintf(b, ", %d not made", c.Missing)
-	}
-	b.WriteString("\n")
+	b.WriteString(runsLine(count(in.Manifest, in.Runs)) + "\n")
 }
 
 // whyLeftOut says why a run's values are not used.

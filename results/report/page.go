@@ -1,0 +1,3 @@
+package report
+
+func renderPage(d *data) ([]byte, error) { return []byte("<!doctype html>"), nil }
