@@ -203,20 +203,3 @@ func (a *actorLoader) checkOrder() {
 		}
 	}
 }
-
-// checkPaths checks that the two ends of each workload can reach each other.
-func (a *actorLoader) checkPaths() {
-	if a.graph.topology == nil {
-		return
-	}
-	for _, w := range a.out.workloads {
-		p := w.Config.Common()
-		if p.From == "" || p.To == "" || p.From == p.To || !a.graph.has(p.From) || !a.graph.has(p.To) {
-			continue
-		}
-		if _, err := a.graph.topology.Path(p.From, p.To); err != nil {
-			d := a.placed[w.Name]
-			a.sink.add(fault(d.where([]string{"to"}), "No way from "+p.From+" to "+p.To, "%s.", capital(err.Error())))
-		}
-	}
-}

@@ -56,6 +56,7 @@ type evaluated struct {
 
 // actors are what runs on a graph.
 type actors struct {
+	topology    *testbed.Topology // of the graph, with the queues that follow from workloads
 	workloads   []experiments.NamedWorkload
 	instruments []experiments.NamedInstrument
 }
@@ -136,7 +137,7 @@ func (l *loader) setup(g *groups, steady *hcl.EvalContext, p point, run runFacts
 	acting := l.once("actors", g.actorsDeps, p, run, func(e *evaluated) {
 		e.actors = l.actors(net.graph.context(ctx), g.actors, net.graph, t)
 	})
-	s.Topology = net.graph.topology
+	s.Topology = acting.topology
 	s.Workloads, s.Instruments = acting.workloads, acting.instruments
 	s.Text = l.text(s)
 	return s
@@ -205,7 +206,9 @@ func (l *loader) actors(ctx *hcl.EvalContext, blocks hclsyntax.Blocks, g *graphR
 	}
 	a.defaults()
 	a.checkOrder()
-	a.checkPaths()
+	ways := a.ways()
+	out.topology = a.sizeQueues(ways)
+	a.lintQueues(out.topology, ways)
 	return out
 }
 

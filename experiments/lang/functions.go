@@ -13,9 +13,6 @@ import (
 	"wirelab/emul/unit"
 )
 
-// wireMTU is the Ethernet frame of a full packet, in bytes.
-const wireMTU = 1514
-
 // functionDoc is one function of the language.
 type functionDoc struct {
 	name, call, doc string

@@ -31,7 +31,11 @@ type graphResult struct {
 	nodes    map[string]bool
 	links    map[string]hcl.Range
 	broken   bool // mistakes hide nodes or links
-	values   cty.Value
+	// defaulted tells per link whether forward and reverse have the default
+	// queue; plain are the links of link blocks.
+	defaulted map[string][2]bool
+	plain     map[string]bool
+	values    cty.Value
 }
 
 var graphSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
@@ -52,14 +56,13 @@ type graphLoader struct {
 	nodes    map[string]*decoder
 	nodeAt   map[string]hcl.Range
 	top      *hcl.Block
-	inOrder  []string // names of links of link blocks
 }
 
 // graph evaluates the topology, node and link blocks of a point.
 func (l *loader) graph(ctx *hcl.EvalContext, blocks hclsyntax.Blocks, emulation string) *graphResult {
 	g := &graphLoader{
 		loader: l, ctx: ctx, emulation: emulation,
-		out:      &graphResult{nodes: map[string]bool{}, links: map[string]hcl.Range{}},
+		out:      &graphResult{nodes: map[string]bool{}, links: map[string]hcl.Range{}, defaulted: map[string][2]bool{}, plain: map[string]bool{}},
 		t:        testbed.Topology{Name: defaultGraphName},
 		decoders: map[string]*decoder{}, nodes: map[string]*decoder{}, nodeAt: map[string]hcl.Range{},
 	}
@@ -178,7 +181,7 @@ func (g *graphLoader) link(b *hcl.Block) {
 		k.PortA, k.PortB = portA, portZ
 		d.problems(problems)
 		g.t.Links = append(g.t.Links, k)
-		g.inOrder = append(g.inOrder, name)
+		g.out.plain[name] = true
 	}
 	g.out.broken = g.out.broken || d.diags.HasErrors()
 	g.sink.add(d.diags...)
@@ -197,13 +200,35 @@ func (g *graphLoader) finish() {
 		g.scope.openName(t.Name, "topology")
 		return
 	}
-	g.defaultQueues()
 	g.chooseBackends()
 	entry := g.scope.name(t.Name, "topology")
 	for _, k := range t.Links {
 		entry.addLink(k.Name, linkMetrics(k, k.Forward), linkMetrics(k, k.Reverse))
+		g.out.defaulted[k.Name] = g.defaultQueue(k.Name)
 	}
 	g.out.values = cty.NilVal
+}
+
+// defaultQueue tells for forward and reverse whether the file gives no queue.
+func (g *graphLoader) defaultQueue(link string) [2]bool {
+	d := g.decoders[link]
+	if d == nil {
+		return [2]bool{}
+	}
+	prefix := ""
+	if !g.out.plain[link] {
+		// Ready graphs name their links after the block that describes them.
+		prefix = "link."
+		for _, block := range []string{"bottleneck", "access"} {
+			if _, given := d.at[block]; given && strings.HasPrefix(link, block) {
+				prefix = block + "."
+			}
+		}
+	}
+	_, both := d.at[prefix+"queue"]
+	_, forward := d.at[prefix+"forward.queue"]
+	_, reverse := d.at[prefix+"reverse.queue"]
+	return [2]bool{!both && !forward, !both && !reverse}
 }
 
 // checkGraph finds what is wrong with nodes and links together.

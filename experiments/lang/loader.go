@@ -117,6 +117,18 @@ func (l *loader) decode(b *hclsyntax.Block, ctx *hcl.EvalContext, target any) *d
 // hostNames are the facts that a file may name.
 var hostNames = []string{"arch", "cores", "kernel", "memory_bytes", "nics", "os"}
 
+// useHost keeps the facts that the file refers to; "" are all of them.
+func (l *loader) useHost(name string) {
+	if l.result.HostFacts == nil {
+		l.result.HostFacts = map[string]string{}
+	}
+	for fact, v := range l.opts.Host.value().AsValueMap() {
+		if name == "" || name == fact {
+			l.result.HostFacts[fact] = textOf(v)
+		}
+	}
+}
+
 func (h Host) value() cty.Value {
 	nics := cty.ListValEmpty(cty.String)
 	if len(h.NICs) > 0 {

@@ -2,7 +2,6 @@ package lang
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -16,6 +15,7 @@ type notes struct {
 
 type note struct {
 	subjects []string
+	seen     map[string]bool
 	first    string // point
 	last     string
 	points   int
@@ -27,11 +27,12 @@ func newNotes() *notes { return &notes{entries: map[string]*note{}} }
 func (n *notes) add(text, subject string) {
 	e := n.entries[text]
 	if e == nil {
-		e = &note{first: n.point}
+		e = &note{first: n.point, seen: map[string]bool{}}
 		n.entries[text] = e
 		n.order = append(n.order, text)
 	}
-	if !slices.Contains(e.subjects, subject) && len(e.subjects) < 2000 {
+	if !e.seen[subject] {
+		e.seen[subject] = true
 		e.subjects = append(e.subjects, subject)
 	}
 	if e.points == 0 || e.last != n.point {

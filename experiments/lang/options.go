@@ -22,9 +22,11 @@ type Options struct {
 	Smoke bool
 	// The settings below beat the smoke block, which beats the file. Empty, nil
 	// and zero leave what the file says.
-	Substrate   string
-	Variables   map[string]string // "flows": "16"
-	VarFiles    []string          // paths of files of "name = value"
+	Substrate string
+	Variables map[string]string // "flows": "16"
+	// VarFiles are files of "name = value" lines. They lie beside the user, so
+	// they are of the operating system also where FS is set; Variables beat them.
+	VarFiles    []string
 	Duration    *time.Duration
 	Warmup      *time.Duration
 	Repetitions int

@@ -56,6 +56,9 @@ func (l *loader) checkUses(u uses, sc scope) {
 			here = *sc.inner
 		}
 		l.report(l.checkRef(r, here))
+		if r.root == "host" {
+			l.useHost(r.first())
+		}
 	}
 	known := l.functionNames()
 	for _, c := range u.calls {

@@ -156,7 +156,7 @@ func (l *loader) eachItem(e hcl.Expression, ctx *hcl.EvalContext, what string, f
 
 // readVarFile applies a file of "name = value" lines.
 func (l *loader) readVarFile(name string) {
-	if !l.files.read(l.opts.FS, name, l.sink) || l.files.parsed[name] == nil {
+	if !l.files.read(nil, name, l.sink) || l.files.parsed[name] == nil {
 		return
 	}
 	body, ok := l.files.parsed[name].Body.(*hclsyntax.Body)
