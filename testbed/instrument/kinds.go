@@ -19,6 +19,10 @@ func Kinds() []Kind {
 			Name: "perf", New: newPerf,
 			Doc: "Event counters of the kernel and the processor, over the workloads' processes or over all cores. Every event has a status (ok, not_supported, not_permitted, multiplexed, implausible); only ok ones, and multiplexed ones that were counted for a fifth of the time, have values.",
 		},
+		{
+			Name: "capture", New: newCapture,
+			Doc: "A pcapng file of the packets at nodes or links, with the kernel's timestamps in nanoseconds, and with the capture's own losses counted. A packet is recorded as the device saw it: a GSO super-packet is one record with its whole length, and a checksum that the sender left to its device is marked as not ready. Records of one interface are in order; those of several interfaces are handed over in blocks, so sort by time (reordercap).",
+		},
 	}
 }
 
