@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"wirelab/results"
 )
 
 // The exit statuses of an actor process.
@@ -93,6 +95,8 @@ func (s *stream) finish(err error, status int) int {
 	case errors.Is(err, ErrUnsupported):
 		s.message(&message{Type: msgUnsupported, Message: err.Error()})
 		status = exitUnsupported
+	case errors.Is(err, ErrCrashed):
+		s.message(&message{Type: msgError, Message: err.Error(), Status: results.StatusCrashed})
 	default:
 		s.message(&message{Type: msgError, Message: err.Error()})
 	}

@@ -15,6 +15,9 @@ import (
 // ErrUnsupported marks a role that this host cannot play.
 var ErrUnsupported = errors.New("not supported here")
 
+// ErrCrashed marks a program, started by a role, that ended by a signal.
+var ErrCrashed = errors.New("crashed")
+
 // ErrStopped is the cause of an actor's context that ended by a stop message.
 var ErrStopped = errors.New("stopped by the orchestrator")
 
@@ -165,3 +168,6 @@ func (e *Env) Log(format string, args ...any) {
 // Watch counts the CPU time of another process and its descendants as the
 // role's own.
 func (e *Env) Watch(pid int) { e.usage.watch(pid) }
+
+// Relay passes on a line that another program says in protocol 1.
+func (e *Env) Relay(line []byte) { e.out.line(line) }

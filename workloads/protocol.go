@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"wirelab/emul/hist"
+	"wirelab/results"
 )
 
 // Protocol is the version of the actor protocol.
@@ -26,7 +27,7 @@ import (
 //	{"type":"hist","name":"rtt_s","flow":-1,"hist":{...}}
 //	{"type":"summary","flow":0,"values":{...},"text":{...}}
 //	{"type":"log","message":"..."}
-//	{"type":"error","message":"..."}
+//	{"type":"error","message":"...","status":"crashed"}   status: "failed" when absent
 //	{"type":"unsupported","message":"..."}
 //	{"type":"usage","values":{"cpu_s":1.5,"thread_load_ratio":0.7}}
 //	{"type":"done"}
@@ -84,6 +85,7 @@ type message struct {
 	Text      map[string]string   `json:"text,omitempty"`
 	Hist      *hist.Histogram     `json:"hist,omitempty"`
 	Message   string              `json:"message,omitempty"`
+	Status    results.Status      `json:"status,omitempty"`
 }
 
 // flow returns the message's flow, -1 where it names none.

@@ -31,6 +31,7 @@ type report struct {
 	endpoints   map[string]string
 	records     []results.Record
 	failure     string // of the first error message
+	crashed     bool   // what it says of itself
 	unsupported string
 	saidDone    bool
 	missing     int // values that were no finite number
@@ -164,7 +165,7 @@ func (r *report) take(m *message) {
 		r.log(m.Message)
 	case msgError:
 		if r.failure == "" {
-			r.failure = m.Message
+			r.failure, r.crashed = m.Message, m.Status == results.StatusCrashed
 		}
 		r.log("error: " + m.Message)
 	case msgUnsupported:

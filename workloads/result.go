@@ -81,6 +81,8 @@ func (p *Process) judge() (results.Status, string) {
 	switch {
 	case r.unsupported != "":
 		return results.StatusUnsupported, r.unsupported
+	case r.failure != "" && r.crashed:
+		return results.StatusCrashed, r.failure
 	case r.failure != "":
 		return results.StatusFailed, r.failure
 	case p.wasLate() && !r.saidDone:

@@ -50,12 +50,16 @@ func (s *stream) sample(tNS int64, flow int32, fields []Field) {
 
 func (s *stream) message(m *message) {
 	line, err := json.Marshal(m)
+	if err != nil { // a value that is no finite number is null already
+		line = []byte(`{"type":"error","message":"a message could not be encoded"}`)
+	}
+	s.line(line)
+}
+
+// line writes a message as it is.
+func (s *stream) line(line []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err != nil {
-		s.err = err
-		return
-	}
 	s.buf = append(append(s.buf, line...), '\n')
 	if len(s.buf) >= flushSize {
 		s.flushLocked()

@@ -32,16 +32,25 @@ func readThreads(pid int, into map[int]int64) {
 	}
 }
 
+// Descendants lists the processes below pid, nearest first; none where the
+// kernel does not tell (CONFIG_PROC_CHILDREN).
+func Descendants(pid int) []int {
+	out := children(pid)
+	for i := 0; i < len(out); i++ {
+		out = append(out, children(out[i])...)
+	}
+	return out
+}
+
 // readTree is readThreads of a process and all its descendants.
 func readTree(pid int, into map[int]int64) {
 	readThreads(pid, into)
-	for _, c := range children(pid) {
-		readTree(c, into)
+	for _, c := range Descendants(pid) {
+		readThreads(c, into)
 	}
 }
 
-// children lists the direct children of a process; none where the kernel does
-// not tell (CONFIG_PROC_CHILDREN).
+// children lists the direct children of a process.
 func children(pid int) []int {
 	dir := fmt.Sprintf("/proc/%d/task", pid)
 	tasks, err := os.ReadDir(dir)

@@ -5,3 +5,6 @@ package workloads
 func readThreads(int, map[int]int64) {}
 
 func readTree(int, map[int]int64) {}
+
+// Descendants is not known on this system.
+func Descendants(int) []int { return nil }

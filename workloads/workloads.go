@@ -63,6 +63,13 @@ type Workload interface {
 	Reduce(in Reduction) Outcome
 }
 
+// Locator is a workload with paths of files, relative to its experiment. The
+// language calls Locate with the experiment's directory before Validate; where
+// nobody does, paths are relative to the current directory.
+type Locator interface {
+	Locate(dir string)
+}
+
 // Role is one process that a workload needs.
 type Role struct {
 	Name   string // key of Kind.Actors: "receiver", "sender"

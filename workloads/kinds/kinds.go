@@ -6,6 +6,7 @@ package kinds
 
 import (
 	"wirelab/workloads"
+	"wirelab/workloads/command"
 	"wirelab/workloads/probe"
 	"wirelab/workloads/tcp"
 )
@@ -15,5 +16,6 @@ func Kinds() []workloads.Kind {
 	return []workloads.Kind{
 		tcp.Kind(),
 		probe.PingKind(),
+		command.Kind(),
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 )
 
 // literals are the spellings, in lower case, of numbers that JSON has not.
@@ -75,33 +76,81 @@ func literalAt(text []byte) int {
 // ErrNoJSON says that a text holds no JSON value.
 var ErrNoJSON = errors.New("no JSON value")
 
-// Decode reads the first complete JSON object or array of text, skipping what
-// is printed before and after it. missing counts the values that were NaN or
-// infinite and are now null.
-func Decode(text []byte) (value any, missing int, err error) {
+// Decode reads every complete JSON object or array of text, skipping what is
+// printed around them: a tool may print one object, or one a line. missing
+// counts the values that were NaN, infinite or beyond float64 and are now nil.
+// The error is [ErrNoJSON] when there is none.
+//
+// Behind text that cannot be read, a value is only taken at the begin of a
+// line, and behind one that is cut short none is: the inner objects of a
+// broken document are not documents.
+func Decode(text []byte) (values []any, missing int, err error) {
 	clean, missing := Clean(text)
 	var first error
-	for from := 0; from < len(clean); {
-		i := bytes.IndexAny(clean[from:], "{[")
-		if i < 0 {
-			break
+	at := bytes.IndexAny(clean, "{[")
+	for at >= 0 {
+		clean = clean[at:]
+		d := json.NewDecoder(bytes.NewReader(clean))
+		d.UseNumber()
+		var v any
+		err := d.Decode(&v)
+		if err == nil {
+			v, n := numbers(v)
+			values, missing = append(values, v), missing+n
+			clean = clean[d.InputOffset():]
+			at = bytes.IndexAny(clean, "{[")
+			continue
 		}
-		from += i
-		d := json.NewDecoder(bytes.NewReader(clean[from:]))
-		if err := d.Decode(&value); err == nil {
-			return value, missing, nil
-		} else if first == nil {
+		if first == nil {
 			first = err
 		}
-		// A bracket in a banner, or a value cut short: look behind the line.
-		next := bytes.IndexByte(clean[from:], '\n')
-		if next < 0 {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
 			break
 		}
-		from += next + 1
+		at = nextLine(clean)
 	}
-	if first != nil {
+	switch {
+	case len(values) > 0:
+		return values, missing, nil
+	case first != nil:
 		return nil, missing, fmt.Errorf("%w: %w", ErrNoJSON, first)
 	}
 	return nil, missing, ErrNoJSON
+}
+
+// nextLine finds the next line that begins with a value, -1 for none.
+func nextLine(text []byte) int {
+	for i, c := range text[:max(0, len(text)-1)] {
+		if c == '\n' && (text[i+1] == '{' || text[i+1] == '[') {
+			return i + 1
+		}
+	}
+	return -1
+}
+
+// numbers turns every number into a float64, or nil where it does not fit, and
+// counts those.
+func numbers(v any) (any, int) {
+	missing := 0
+	switch v := v.(type) {
+	case json.Number:
+		f, err := v.Float64()
+		if err != nil {
+			return nil, 1
+		}
+		return f, 0
+	case []any:
+		for i := range v {
+			var n int
+			v[i], n = numbers(v[i])
+			missing += n
+		}
+	case map[string]any:
+		for k := range v {
+			var n int
+			v[k], n = numbers(v[k])
+			missing += n
+		}
+	}
+	return v, missing
 }
