@@ -30,11 +30,14 @@ func (b *Backlog) Needs() (nodes, links []string) { return nil, nil }
 
 // Metrics implements [Instrument]. The links' own are [LinkMetrics].
 func (b *Backlog) Metrics() []results.MetricDef {
-	return []results.MetricDef{
-		{Name: "interval_mean_s", Unit: "s", Definition: "Mean time between two readings of the links' counters.", Source: "wirelab"},
+	defs := []results.MetricDef{
 		{Name: "forwarder_cpu_ratio", Unit: "1", Definition: "CPU time of the forwarding process over the window, in cores.", Source: "software backend"},
 		{Name: "forwarder_wakeups_hz", Unit: "1/s", Definition: "How often the forwarding process went to sleep, per second.", Source: "software backend"},
 	}
+	if b.Enabled {
+		defs = append(defs, results.MetricDef{Name: "interval_mean_s", Unit: "s", Definition: "Mean time between two readings of the links' counters.", Source: "wirelab"})
+	}
+	return defs
 }
 
 // Start implements [Instrument].

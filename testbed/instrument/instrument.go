@@ -103,6 +103,9 @@ type Target struct {
 	// Counters reads the emulated links' counters now ([emul.Session]); nil
 	// where no link is emulated. It is called from one goroutine at a time.
 	Counters func() (emul.Snapshot, error)
+	// CountersLight is the same without histograms ([emul.Sampler]), used
+	// between the edges of the window; nil where there is no cheaper way.
+	CountersLight func() (emul.Snapshot, error)
 	// Devices maps "net.link" to the devices of both ends: node, device name.
 	Devices   map[string][2]Device
 	Processes []Process

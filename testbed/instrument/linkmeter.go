@@ -51,6 +51,7 @@ type linkDirection struct {
 	firstAt     int64
 	lastAt      int64
 	backlog     []int64 // samples within the window, bytes
+	logLost     uint64  // lines that the link's event log lost so far
 }
 
 var _ Running = (*LinkMeter)(nil)
@@ -123,7 +124,7 @@ func (m *LinkMeter) step(now int64, e edge) error {
 	var snap emul.Snapshot
 	if m.target.Counters != nil && len(m.dirs) > 0 {
 		var err error
-		if snap, err = m.target.Counters(); err != nil {
+		if snap, err = m.reader(e)(); err != nil {
 			return fmt.Errorf("read link counters: %w", err)
 		}
 		m.forwarder(now, &snap, e)
@@ -136,6 +137,14 @@ func (m *LinkMeter) step(now int64, e edge) error {
 		m.take(d, cur, at, e)
 	}
 	return nil
+}
+
+// reader reads the histograms at the edges only: they are most of a snapshot.
+func (m *LinkMeter) reader(e edge) func() (emul.Snapshot, error) {
+	if e == edgeNone && m.target.CountersLight != nil {
+		return m.target.CountersLight
+	}
+	return m.target.Counters
 }
 
 // counters finds one direction's counters and when they were read.
@@ -154,6 +163,7 @@ func (m *LinkMeter) counters(d *linkDirection, snap *emul.Snapshot, now int64) (
 	if at == 0 {
 		at = now
 	}
+	d.logLost = snap.Links[i].EventLogLost
 	if d.reverse {
 		return snap.Links[i].Reverse, at, nil
 	}
@@ -260,6 +270,9 @@ func (m *LinkMeter) Stop() (Result, error) {
 // judge says whether a direction was emulated as asked.
 func (m *LinkMeter) judge(d *linkDirection, r *Result) {
 	v := r.Links[d.key]
+	if d.logLost > 0 && !d.reverse {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s: the event log lacks %d lines that came too fast", d.link, d.logLost))
+	}
 	if n := v["overload_drops_count"]; n > 0 {
 		r.Invalid = append(r.Invalid, fmt.Sprintf("%s: the emulator lost %.0f packets that no impairment asked for", d.actor, n))
 	}

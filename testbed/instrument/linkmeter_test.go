@@ -71,14 +71,18 @@ func steadyLink(name string) func() (emul.Snapshot, error) {
 	}
 }
 
-// meter runs a LinkMeter in virtual time over a window of 100 to 600 ms.
-func meter(t *testing.T, counters func() (emul.Snapshot, error), o LinkMeterOptions) (Result, *samples, error) {
-	t.Helper()
-	s := &samples{}
-	target := Target{
-		Name: "backlog", T0NS: time.Now().UnixNano(), StartS: 0.1, EndS: 0.6, Record: s.add, Counters: counters,
+// bottleneck is a target with one emulated link of 10 Mbit/s forward, and a
+// window of 100 to 600 ms.
+func bottleneck(counters func() (emul.Snapshot, error)) Target {
+	return Target{
+		Name: "backlog", T0NS: time.Now().UnixNano(), StartS: 0.1, EndS: 0.6, Counters: counters,
 		Links: []Link{{Name: "net.bottleneck", Backend: "software", Forward: unit.Rate(10e6)}},
 	}
+}
+
+// meterOf runs a LinkMeter in virtual time.
+func meterOf(t *testing.T, target Target, o LinkMeterOptions) (Result, error) {
+	t.Helper()
 	m := &LinkMeter{target: target, options: o, nodes: map[string]*netdev{}}
 	if err := m.add(target.Links[0]); err != nil {
 		t.Fatal(err)
@@ -87,7 +91,16 @@ func meter(t *testing.T, counters func() (emul.Snapshot, error), o LinkMeterOpti
 	m.loop.clock = bubbleClock(0)
 	m.loop.begin(context.Background())
 	time.Sleep(time.Second)
-	r, err := m.Stop()
+	return m.Stop()
+}
+
+// meter measures the bottleneck.
+func meter(t *testing.T, counters func() (emul.Snapshot, error), o LinkMeterOptions) (Result, *samples, error) {
+	t.Helper()
+	s := &samples{}
+	target := bottleneck(counters)
+	target.Record = s.add
+	r, err := meterOf(t, target, o)
 	return r, s, err
 }
 
@@ -151,6 +164,36 @@ func TestLinkMeterFindsWhatMakesARunInvalid(t *testing.T) {
 		}
 		if !strings.Contains(strings.Join(r.Notes, "\n"), "shaper-bound") {
 			t.Errorf("notes %q do not say shaper-bound", r.Notes)
+		}
+	})
+}
+
+func TestLinkMeterReadsHistogramsAtTheEdgesOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full, light := 0, 0
+		steady := steadyLink("net.bottleneck")
+		target := bottleneck(func() (emul.Snapshot, error) {
+			full++
+			s, err := steady()
+			s.Links[0].EventLogLost = 7
+			return s, err
+		})
+		target.CountersLight = func() (emul.Snapshot, error) {
+			light++
+			s, err := steady()
+			s.Links[0].Forward.DepartureError = nil
+			return s, err
+		}
+		r, err := meterOf(t, target, LinkMeterOptions{Interval: 10 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, r.Links["net.bottleneck"], "departure_error_p50_s", 50e-6)
+		if full != 2 || light != 59 {
+			t.Errorf("%d full and %d light readings, want 2 and 59", full, light)
+		}
+		if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "lacks 7 lines") {
+			t.Errorf("notes %q", r.Notes)
 		}
 	})
 }

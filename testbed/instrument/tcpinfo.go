@@ -18,7 +18,7 @@ import (
 // itself; this one is for programs.
 type TCPInfo struct {
 	Settings
-	Nodes    []string      `hcl:"nodes,optional" doc:"Nodes whose flows are followed; default: those on which a workload other than tcp runs."`
+	Nodes    []string      `hcl:"nodes,optional" doc:"Nodes whose flows are followed; default: those on which a workload other than tcp and ping runs."`
 	Interval time.Duration `hcl:"interval,optional" default:"10ms" doc:"Time between two readings; stretched where that would cost more than 5 % of a core."`
 }
 
@@ -59,7 +59,8 @@ func (c *TCPInfo) nodes(t *Target) []string {
 	}
 	found := map[string]bool{}
 	for _, p := range t.Processes {
-		if _, ok := t.Nodes[p.Node]; ok && p.Kind != "tcp" {
+		// tcp follows its own flows, and ping has none.
+		if _, ok := t.Nodes[p.Node]; ok && p.Kind != "tcp" && p.Kind != "ping" {
 			found[p.Node] = true
 		}
 	}
