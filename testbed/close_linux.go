@@ -18,14 +18,20 @@ func (t *Testbed) endProcesses() error {
 	if t.wire != nil {
 		inodes[t.wire.ID().Inode] = true
 	}
-	list, err := findProcesses(func(pid int) bool {
-		return inodes[namespaceInode(pid)] || hasTag(pid, Tag(t.run))
-	})
+	mine := func(pid int) bool { return inodes[namespaceInode(pid)] || hasTag(pid, Tag(t.run)) }
+	list, err := findProcesses(mine)
 	if len(list) > 0 {
 		t.log("ending %d processes left in the testbed", len(list))
+		err = errors.Join(err, kill(context.Background(), list, killGrace, killGrace))
 	}
-	err = errors.Join(err, kill(context.Background(), list, killGrace))
 	t.starter.Close()
+	if len(list) == 0 || err != nil {
+		return err
+	}
+	// What they started while they were being ended has had its turn too.
+	if list, err = findProcesses(mine); len(list) > 0 {
+		err = errors.Join(err, kill(context.Background(), list, 0, killGrace))
+	}
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/vishvananda/netlink"
 
@@ -43,7 +44,11 @@ func (h *Host) Start(cmd *exec.Cmd) error {
 	if env == nil {
 		env = os.Environ()
 	}
-	cmd.Env = append(slices.Clip(env), Tag(h.t.run), "WIRELAB_NODE="+h.name)
+	// A program of another run may be starting this one: it is ours now.
+	env = slices.DeleteFunc(slices.Clone(env), func(e string) bool {
+		return strings.HasPrefix(e, tagName) || strings.HasPrefix(e, nodeVariable)
+	})
+	cmd.Env = append(env, Tag(h.t.run), nodeVariable+h.name)
 	if err := h.t.starter.Start(h.ns, cmd); err != nil {
 		return fmt.Errorf("start %s in %s: %w", cmd.Path, h.name, err)
 	}
@@ -63,5 +68,10 @@ func (h *Host) Netlink() (*netlink.Handle, error) {
 // Addresses of the node in the order of its links; none at bridges.
 func (h *Host) Addresses() []Address { return h.addresses }
 
+const (
+	tagName      = "WIRELAB_RUN="
+	nodeVariable = "WIRELAB_NODE="
+)
+
 // Tag is the environment entry that all processes of a run carry.
-func Tag(run string) string { return "WIRELAB_RUN=" + run }
+func Tag(run string) string { return tagName + run }

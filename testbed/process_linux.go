@@ -88,8 +88,9 @@ func namespaceInode(pid int) uint64 {
 }
 
 // kill ends processes: TERM, then, for those still there after the grace,
-// KILL. It returns when all have ended, with an error for those that have not.
-func kill(ctx context.Context, list []process, grace time.Duration) error {
+// KILL. It returns when all have ended, with an error for those that are still
+// there some time after that.
+func kill(ctx context.Context, list []process, grace, dying time.Duration) error {
 	var open []killed
 	defer func() {
 		for _, k := range open {
@@ -114,7 +115,7 @@ func kill(ctx context.Context, list []process, grace time.Duration) error {
 		open = append(open, killed{p, fd})
 	}
 	left := signalAll(ctx, open, unix.SIGTERM, grace)
-	for _, k := range signalAll(ctx, left, unix.SIGKILL, killGrace) {
+	for _, k := range signalAll(ctx, left, unix.SIGKILL, dying) {
 		errs = append(errs, fmt.Errorf("end %v: it is still there after KILL", k.process))
 	}
 	return errors.Join(errs...)

@@ -18,8 +18,9 @@ type Options struct {
 	// RunID names the run on this host; the journal's if there is one, else it
 	// must be given (see [NewRunID]).
 	RunID string
-	// Journal is told every undo step before it is needed. Nil: Up creates one
-	// in [journal.DefaultDir] and Close removes it.
+	// Journal is told every undo step before it is needed; it serves one
+	// testbed at a time. Nil: Up creates one in [journal.DefaultDir] and Close
+	// removes it.
 	Journal *journal.Journal
 	// Version of the program, for the journal that Up creates.
 	Version string
