@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net/netip"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,9 +14,12 @@ import (
 type sockDiag struct {
 	fd  int
 	buf []byte
-	req []byte
+	req []byte // of a dump
+	ask []byte // of lookups
 	seq uint32
 }
+
+var _ tcpDump = (*sockDiag)(nil)
 
 // tcpDiagStates are the states of flows that have been established and are not
 // yet only waiting out their time (bit 1 << TCP_ESTABLISHED and so on).
@@ -78,6 +82,63 @@ func (d *sockDiag) dump(fn func(*tcpState)) error {
 			return err
 		}
 	}
+}
+
+// lookup calls fn for each of the named flows that still exists, at most
+// maxLookups of them. Unlike a dump it does not walk the kernel's table.
+func (d *sockDiag) lookup(keys []tcpKey, fn func(*tcpState)) error {
+	d.seq++
+	d.ask = d.ask[:0]
+	for _, k := range keys {
+		d.ask = appendLookup(d.ask, d.seq, k)
+	}
+	if err := unix.Sendto(d.fd, d.ask, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return fmt.Errorf("ask for TCP flows: %w", err)
+	}
+	// One answer each, in order; an error answers for a flow that has ended.
+	for answered := 0; answered < len(keys); {
+		n, _, err := unix.Recvfrom(d.fd, d.buf, 0)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read TCP flows: %w", err)
+		}
+		if n < unix.SizeofNlMsghdr || binary.NativeEndian.Uint32(d.buf[8:]) != d.seq {
+			continue // a leftover of an earlier request
+		}
+		answered++
+		if _, err := d.messages(d.buf[:n], fn); err != nil && !errors.Is(err, unix.ENOENT) {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendLookup appends the request for one flow (struct inet_diag_req_v2).
+func appendLookup(b []byte, seq uint32, k tcpKey) []byte {
+	const length = unix.SizeofNlMsghdr + 8 + diagIDLen
+	ne := binary.NativeEndian
+	b = ne.AppendUint32(b, length)
+	b = ne.AppendUint16(b, unix.SOCK_DIAG_BY_FAMILY)
+	b = ne.AppendUint16(b, unix.NLM_F_REQUEST)
+	b = ne.AppendUint32(b, seq)
+	b = ne.AppendUint32(b, 0)
+	family := byte(unix.AF_INET6)
+	if k.local.Addr().Is4() {
+		family = unix.AF_INET
+	}
+	b = append(b, family, unix.IPPROTO_TCP, 1<<(diagInfo-1), 0)
+	b = ne.AppendUint32(b, ^uint32(0)) // any state
+	b = binary.BigEndian.AppendUint16(b, k.local.Port())
+	b = binary.BigEndian.AppendUint16(b, k.remote.Port())
+	for _, a := range []netip.Addr{k.local.Addr(), k.remote.Addr()} {
+		var raw [16]byte
+		copy(raw[:], a.AsSlice())
+		b = append(b, raw[:]...)
+	}
+	b = ne.AppendUint32(b, 0) // any interface
+	return ne.AppendUint64(b, k.cookie)
 }
 
 // messages takes one datagram apart; done says that the dump is over.

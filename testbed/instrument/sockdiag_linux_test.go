@@ -124,6 +124,33 @@ func TestSockDiagAgreesWithTheSocket(t *testing.T) {
 	}
 }
 
+func TestSockDiagLooksFlowsUp(t *testing.T) {
+	d := diagOrSkip(t)
+	defer func() { _ = d.close() }()
+	for network, address := range map[string]string{"tcp4": "127.0.0.1:0", "tcp6": "[::1]:0"} {
+		t.Run(network, func(t *testing.T) {
+			s, ok := find(t, d, talk(t, network, address, 1000))
+			if !ok {
+				t.Fatal("a dump does not show the flow")
+			}
+			gone, reused := s.key, s.key
+			gone.local = netip.AddrPortFrom(s.key.local.Addr(), 1)
+			reused.cookie++
+			var got []tcpState
+			for range 2 { // a second time: nothing of the first is left over
+				got = got[:0]
+				err := d.lookup([]tcpKey{gone, s.key, reused, s.key}, func(s *tcpState) { got = append(got, *s) })
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if len(got) != 2 || got[0].key != s.key || got[0].cwnd != s.cwnd || !got[0].sends() {
+				t.Errorf("looked up %+v, want twice %+v", got, s)
+			}
+		})
+	}
+}
+
 func TestTCPInfoFollowsAProgram(t *testing.T) {
 	diagOrSkip(t)
 	target, series := shortTarget(0, time.Hour)
@@ -171,6 +198,33 @@ func BenchmarkSockDiagDump(b *testing.B) {
 	flows := 0
 	for b.Loop() {
 		if err := d.dump(func(*tcpState) { flows++ }); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(flows)/float64(b.N), "flows/op")
+}
+
+func BenchmarkSockDiagLookup(b *testing.B) {
+	d := diagOrSkip(b)
+	defer func() { _ = d.close() }()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		b.Skip(err)
+	}
+	defer func() { _ = l.Close() }()
+	c, err := net.Dial("tcp4", l.Addr().String())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	var keys []tcpKey
+	if err := d.dump(func(s *tcpState) { keys = append(keys, s.key) }); err != nil {
+		b.Fatal(err)
+	}
+	keys = keys[:min(len(keys), 1)]
+	flows := 0
+	for b.Loop() {
+		if err := d.lookup(keys, func(*tcpState) { flows++ }); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -67,16 +67,30 @@ func (c *TCPInfo) nodes(t *Target) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// tcpDump reads the flows of one node.
+// tcpDump reads the flows of one node: all, or those that are known by name.
 type tcpDump interface {
 	dump(fn func(*tcpState)) error
+	lookup(keys []tcpKey, fn func(*tcpState)) error
 	close() error
 }
+
+const (
+	// maxLookups is up to how many flows a node's are looked up one by one.
+	maxLookups = 32
+	// dumpBudget is the share of a core that dumps may use where flows are
+	// few: a dump walks the kernel's socket table, which may have a quarter of
+	// a million places, and lookups do not. New flows are found by dumps.
+	dumpBudget = 0.01
+)
 
 // tcpNode is one node that is followed.
 type tcpNode struct {
 	name, actor string
 	diag        tcpDump
+	live        []tcpKey // at the latest reading
+	spare       []tcpKey // room for the next
+	dumped      int64    // when the latest dump was, CLOCK_MONOTONIC
+	dumpCost    int64    // what it cost, ns
 }
 
 // tcpFlow is one flow that was seen.
@@ -157,15 +171,37 @@ func (m *tcpInfo) step(now int64, e edge) error {
 	}
 	rows := 0
 	for _, n := range m.nodes {
-		err := n.diag.dump(func(s *tcpState) {
-			rows += m.take(now, n, s, e)
-		})
+		r, err := m.read(now, n, e)
 		if err != nil {
 			return fmt.Errorf("node %s: %w", n.name, err)
 		}
+		rows += r
 	}
 	m.loop.rows = rows
 	return nil
+}
+
+// read reads the flows of one node and returns how many samples it made. At
+// the edges of the window it is always a dump, so that no flow is missed.
+func (m *tcpInfo) read(now int64, n *tcpNode, e edge) (rows int, err error) {
+	known := n.live
+	n.live, n.spare = n.spare[:0], known
+	take := func(s *tcpState) {
+		n.live = append(n.live, s.key)
+		rows += m.take(now, n, s, e)
+	}
+	wait := float64(n.dumpCost) * float64(len(m.nodes)) / dumpBudget
+	if e == edgeNone && n.dumped != 0 && len(known) <= maxLookups && float64(now-n.dumped) < wait {
+		if len(known) == 0 {
+			return 0, nil
+		}
+		err = n.diag.lookup(known, take)
+		return rows, err
+	}
+	before := m.loop.clock.threadCPU()
+	err = n.diag.dump(take)
+	n.dumpCost, n.dumped = m.loop.clock.threadCPU()-before, now
+	return rows, err
 }
 
 // take stores one reading of a flow and returns how many samples it made.

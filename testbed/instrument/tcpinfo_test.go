@@ -60,8 +60,9 @@ func TestParseDiagSurvivesNonsense(t *testing.T) {
 // fakeDump gives one flow whose retransmissions grow by one per dump, and a
 // second one from the fifth dump on.
 type fakeDump struct {
-	n   uint64
-	err error
+	n       uint64
+	err     error
+	lookups []int // how many flows each was asked for
 }
 
 func (f *fakeDump) dump(fn func(*tcpState)) error {
@@ -78,10 +79,16 @@ func (f *fakeDump) dump(fn func(*tcpState)) error {
 	return f.err
 }
 
+func (f *fakeDump) lookup(keys []tcpKey, fn func(*tcpState)) error {
+	f.lookups = append(f.lookups, len(keys))
+	return f.dump(fn)
+}
+
 func (f *fakeDump) close() error { return nil }
 
-// followed runs the instrument on a fakeDump for a window of 25 to 65 ms.
-func followed(t *testing.T, d *fakeDump) (Result, *samples, error) {
+// followed runs the instrument on a fakeDump for a window of 25 to 65 ms, with
+// a clock that says a dump costs as much.
+func followed(t *testing.T, d *fakeDump, cost time.Duration) (Result, *samples, error) {
 	t.Helper()
 	s := &samples{}
 	m := &tcpInfo{
@@ -90,7 +97,7 @@ func followed(t *testing.T, d *fakeDump) (Result, *samples, error) {
 	}
 	m.add("left1", d)
 	m.loop = newLoop(&m.target, 10*time.Millisecond, m.step)
-	m.loop.clock = bubbleClock(0)
+	m.loop.clock = bubbleClock(cost)
 	m.loop.begin(context.Background())
 	time.Sleep(time.Second)
 	r, err := m.Stop()
@@ -100,7 +107,7 @@ func followed(t *testing.T, d *fakeDump) (Result, *samples, error) {
 func TestTCPInfoCountsTheWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// Readings at 0, 10, 20, [25, 30, 40, 50, 60, 65] ms.
-		r, s, err := followed(t, &fakeDump{})
+		r, s, err := followed(t, &fakeDump{}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,10 +126,24 @@ func TestTCPInfoCountsTheWindow(t *testing.T) {
 	})
 }
 
+func TestTCPInfoLooksUpFewFlowsBetweenDearDumps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		// A dump of 150 us may be made every 15 ms for 1 % of a core: at 0, 20,
+		// [25, 40, 60 and 65] ms; at 10, 30 and 50 ms there are lookups.
+		d := &fakeDump{}
+		if _, _, err := followed(t, d, 150*time.Microsecond); err != nil {
+			t.Fatal(err)
+		}
+		if len(d.lookups) != 3 || d.lookups[0] != 1 || d.lookups[2] != 3 {
+			t.Errorf("lookups of %v flows, want three, of 1 to 3", d.lookups)
+		}
+	})
+}
+
 func TestTCPInfoReportsADumpThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("broken")
-		if _, _, err := followed(t, &fakeDump{err: broken}); !errors.Is(err, broken) {
+		if _, _, err := followed(t, &fakeDump{err: broken}, 0); !errors.Is(err, broken) {
 			t.Errorf("error %v, want %v", err, broken)
 		}
 	})
