@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -151,16 +152,13 @@ func (c *Command) validateCaptures() []attr.Problem {
 	for _, m := range commandMetrics {
 		seen[m.Name] = true
 	}
-	for _, k := range c.Captures {
+	for i, k := range c.Captures {
 		problems := k.validate(c.Protocol == protocolActor)
 		if seen[k.Name] {
 			problems = append(problems, attr.At("", "two metrics of one name", "%q is taken: choose another name", k.Name))
 		}
 		seen[k.Name] = true
-		for i := range problems {
-			problems[i].Detail = fmt.Sprintf("capture %q: %s", k.Name, problems[i].Detail)
-		}
-		out = append(out, attr.Under("capture", problems)...)
+		out = append(out, attr.Under("capture", attr.Under(strconv.Itoa(i), problems))...)
 	}
 	return out
 }

@@ -12,7 +12,8 @@ import (
 // the distributions are.
 const maxFlowRecords = 2000
 
-// reportBins reports the goodput of each bin soon after the bin's end.
+// reportBins reports the goodput of each bin soon after the bin's end, or at the
+// end of ctx.
 func (r *receiver) reportBins(ctx context.Context) {
 	perFlow := 0 // next per-flow bin to report
 	for i := range r.total.bytes {
@@ -20,7 +21,7 @@ func (r *receiver) reportBins(ctx context.Context) {
 		if end > r.end {
 			break // cut off by the end of the load: no full bin
 		}
-		if workloads.SleepUntil(ctx, end+int64(binDelay)) != nil {
+		if workloads.SleepUntil(ctx, end+int64(binDelay)) != nil && end > r.env.Now() {
 			return
 		}
 		r.env.Sample(end, -1, workloads.Field{Name: "goodput_bps", Value: r.total.rate(i)})
