@@ -36,7 +36,7 @@ func Line(fig Figure, runs []*results.Run, defs []results.NamedMetrics) ([]byte,
 	top := 80.0
 	var all []series
 	left := 0
-	for _, ys := range byUnit(fig.Y, func(y string) string { return unitOf(defs, y) }) {
+	for _, ys := range byUnit(fig.Y, func(y string) string { return UnitOf(defs, y) }) {
 		lines, more := buildSeries(fig, ys, table, scale)
 		left += more
 		if len(lines) == 0 {
@@ -45,7 +45,7 @@ func Line(fig Figure, runs []*results.Run, defs []results.NamedMetrics) ([]byte,
 			continue
 		}
 		all = append(all, lines...)
-		top = drawLines(c, fig, ys, lines, scale, unitOf(defs, ys[0]), top)
+		top = drawLines(c, fig, ys, lines, scale, UnitOf(defs, ys[0]), top)
 	}
 	note := nNote(all)
 	if left > 0 {
@@ -92,7 +92,7 @@ func describe(title string, lines []series, defs []results.NamedMetrics) string 
 	var b strings.Builder
 	b.WriteString(title + ".")
 	for _, l := range lines {
-		unit := unitOf(defs, l.metric)
+		unit := UnitOf(defs, l.metric)
 		fmt.Fprintf(&b, " %s:", l.label)
 		for i, m := range l.points {
 			sep := " "

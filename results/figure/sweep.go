@@ -106,8 +106,8 @@ func (s sweepScale) axis(log bool, width float64) axis {
 	return sweepAxis(s.name, s.unit, xs, log, width)
 }
 
-// unitOf returns a metric's unit: as defined, else as the name's last part says.
-func unitOf(defs []results.NamedMetrics, path string) string {
+// UnitOf returns a metric's unit: as defined, else as the name's last part says.
+func UnitOf(defs []results.NamedMetrics, path string) string {
 	if d, ok := results.FindMetric(defs, path); ok {
 		return d.Unit
 	}

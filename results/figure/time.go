@@ -14,19 +14,27 @@ import (
 type Timeline struct {
 	Runs    []*results.Run // of which the valid ones are drawn
 	Samples Reader
-	Defs    []results.NamedMetrics
+	// Traces, if not nil, are used in place of Samples.
+	Traces []*Trace
+	Defs   []results.NamedMetrics
 	// Warmup and Duration are in seconds; the warm-up is shaded.
 	Warmup, Duration float64
 	// Slices is the number of time slices of a line, 240 when zero.
 	Slices int
 	// All draws invalid runs too.
 	All bool
+	// Plain leaves out the line on n, for one of many small charts.
+	Plain bool
 }
 
 // maxPanels bounds the points that a time figure lays side by side.
 const maxPanels = 12
 
-// cell is one panel of a time figure.
+// A figure of many lines gets coarser ones, to stay within figureBytes; a
+// slice takes about sliceBytes.
+const figureBytes, sliceBytes = 500_000, 22
+
+// timeCell is one panel of a time figure.
 type timeCell struct {
 	point results.Point
 	paths []string
@@ -59,8 +67,12 @@ func Time(fig Figure, in Timeline) ([]byte, error) {
 		c.text(0, 46, "s", "start", "No valid run has samples of "+strings.Join(fig.Y, ", ")+".")
 		return c.document(identifier("fig", fig.Name), title, title+": no samples.", figureWidth, 60), nil
 	}
-	c.text(0, 37, "s", "start", strings.Join(append([]string{timeNote(cells)}, notes...), " "))
-	top := timeLegend(c, fig.Y)
+	top := 37.0
+	if !in.Plain {
+		c.text(0, top, "s", "start", strings.Join(append([]string{timeNote(cells)}, notes...), " "))
+		top += 21
+	}
+	top = timeLegend(c, fig.Y, top)
 	bottom := drawTimePanels(c, fig, in, cells, top)
 	return c.document(identifier("fig", fig.Name), title, title+", against the time since the start of the load.", figureWidth, bottom), nil
 }
@@ -78,7 +90,7 @@ func timeCells(fig Figure, in Timeline) (cells []*timeCell, notes []string, err 
 		notes = append(notes, fmt.Sprintf("The first %d of %d points.", maxPanels, len(points)))
 		points = points[:maxPanels]
 	}
-	unit := func(y string) string { return unitOf(in.Defs, y) }
+	unit := func(y string) string { return UnitOf(in.Defs, y) }
 	for _, ys := range byUnit(fig.Y, unit) {
 		for _, p := range points {
 			cells = append(cells, &timeCell{point: p, paths: ys, unit: unit(ys[0])})
@@ -89,7 +101,7 @@ func timeCells(fig Figure, in Timeline) (cells []*timeCell, notes []string, err 
 		if !slices.ContainsFunc(points, func(p results.Point) bool { return p.ID == r.Point.ID }) {
 			continue
 		}
-		traces, more, err := Collect(r, in.Samples, fig.Y, in.Warmup+in.Duration, in.Slices)
+		traces, more, err := in.of(r, fig)
 		if err != nil {
 			return nil, nil, fmt.Errorf("draw figure %s: %w", fig.Name, err)
 		}
@@ -102,10 +114,34 @@ func timeCells(fig Figure, in Timeline) (cells []*timeCell, notes []string, err 
 			}
 		}
 	}
+	lines := 0
+	for _, cell := range cells {
+		lines += len(cell.lines)
+	}
+	count := max(figureBytes/(sliceBytes*max(lines, 1)), 16)
+	for _, cell := range cells {
+		for i, t := range cell.lines {
+			cell.lines[i] = t.Coarser(count)
+		}
+	}
 	if dropped > 0 {
 		notes = append(notes, fmt.Sprintf("%d flows are not drawn.", dropped))
 	}
 	return slices.DeleteFunc(cells, func(c *timeCell) bool { return len(c.lines) == 0 }), notes, nil
+}
+
+// of returns the traces of one run.
+func (in Timeline) of(r *results.Run, fig Figure) ([]*Trace, int, error) {
+	if in.Traces == nil {
+		return Collect(r, in.Samples, PickPaths(fig.Y), in.Warmup+in.Duration, in.Slices)
+	}
+	var own []*Trace
+	for _, t := range in.Traces {
+		if t.Run == r {
+			own = append(own, t)
+		}
+	}
+	return own, 0, nil
 }
 
 func timeNote(cells []*timeCell) string {
@@ -133,11 +169,11 @@ func timeNote(cells []*timeCell) string {
 }
 
 // timeLegend writes the keys and returns the top of the panels.
-func timeLegend(c *canvas, ys []string) float64 {
+func timeLegend(c *canvas, ys []string, top float64) float64 {
 	if len(ys) == 1 {
-		return 88
+		return top + 30
 	}
-	x, y := 0.0, 58.0
+	x, y := 0.0, top
 	for i, p := range ys {
 		label := shortName(p, ys)
 		if w := textWidth(label) + 46; x > 0 && x+w > figureWidth {

@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -18,6 +19,7 @@ type Trace struct {
 	Run    *results.Run
 	Path   string // "cubic.rtt_s"
 	Flow   int32
+	actor  string
 	slices []slice
 	span   float64 // seconds that the slices cover
 }
@@ -29,8 +31,8 @@ type slice struct {
 	maxT, maxV float64
 }
 
-func newTrace(run *results.Run, path string, flow int32, span float64, count int) *Trace {
-	return &Trace{Run: run, Path: path, Flow: flow, slices: make([]slice, count), span: span}
+func newTrace(run *results.Run, path, actor string, flow int32, span float64, count int) *Trace {
+	return &Trace{Run: run, Path: path, Flow: flow, actor: actor, slices: make([]slice, count), span: span}
 }
 
 func (t *Trace) add(at, v float64) {
@@ -66,6 +68,18 @@ func (t *Trace) points() [][2]float64 {
 	return out
 }
 
+// Coarser returns the trace reduced to at most count slices.
+func (t *Trace) Coarser(count int) *Trace {
+	if count <= 0 || count >= len(t.slices) {
+		return t
+	}
+	c := newTrace(t.Run, t.Path, t.actor, t.Flow, t.span, count)
+	for _, q := range t.points() {
+		c.add(q[0], q[1])
+	}
+	return c
+}
+
 // maxFlows bounds the flows of one path that are drawn singly.
 const maxFlows = 32
 
@@ -89,30 +103,55 @@ func Matches(path, actor, metric string) bool {
 	return ok && rest != "reverse" && !strings.Contains(rest, ".")
 }
 
-// Collect reads the samples of a run once and keeps those of the paths, each
-// reduced to count time slices of a load of span seconds. Traces come by path
-// and flow; flows beyond the first 32 of a path are counted in dropped.
-func Collect(run *results.Run, read Reader, paths []string, span float64, count int) (traces []*Trace, dropped int, err error) {
-	type key struct {
-		path  string
-		actor string
-		flow  int32
+// Pick says which paths samples of an actor and metric belong to.
+type Pick func(actor, metric string) []string
+
+// PickPaths picks those of the given paths that match.
+func PickPaths(paths []string) Pick {
+	return func(actor, metric string) []string {
+		var out []string
+		for _, p := range paths {
+			if Matches(p, actor, metric) {
+				out = append(out, p)
+			}
+		}
+		return out
 	}
-	found := map[key]*Trace{}
+}
+
+// traceKey tells series apart; roles of a workload are different actors.
+type traceKey struct {
+	path, actor string
+	flow        int32
+}
+
+// Collect reads the samples of a run once and keeps those that are picked, each
+// series reduced to count time slices of a load of span seconds. Traces come by
+// path and flow. Where a path has a series of the whole (flow -1), its flows
+// are left out unless the path asks for them (NAME.flows[*].METRIC); flows
+// beyond the first 32 of a path are counted in dropped.
+func Collect(run *results.Run, read Reader, pick Pick, span float64, count int) (traces []*Trace, dropped int, err error) {
+	found := map[traceKey]*Trace{}
 	flows := map[string]int{}
+	picked := map[[2]string][]string{}
 	for s, err := range read(run) {
 		if err != nil {
 			return nil, 0, fmt.Errorf("read series of run %d: %w", run.Index, err)
 		}
+		paths, known := picked[[2]string{s.Actor, s.Metric}]
+		if !known {
+			paths = pick(s.Actor, s.Metric)
+			picked[[2]string{s.Actor, s.Metric}] = paths
+		}
 		for _, path := range paths {
-			if !Matches(path, s.Actor, s.Metric) || s.Flow < 0 && perFlow(path) {
+			if s.Flow < 0 && perFlow(path) {
 				continue
 			}
-			k := key{path, s.Actor, s.Flow}
+			k := traceKey{path, s.Actor, s.Flow}
 			t, ok := found[k]
 			if !ok {
 				if flows[path]++; flows[path] <= maxFlows || s.Flow < 0 {
-					t = newTrace(run, path, s.Flow, span, count)
+					t = newTrace(run, path, s.Actor, s.Flow, span, count)
 				} else {
 					dropped++
 				}
@@ -127,45 +166,13 @@ func Collect(run *results.Run, read Reader, paths []string, span float64, count 
 		if t == nil || len(t.points()) == 0 {
 			continue
 		}
-		if whole := found[key{k.path, k.actor, -1}]; k.flow >= 0 && whole != nil && !perFlow(k.path) {
+		if whole := found[traceKey{k.path, k.actor, -1}]; k.flow >= 0 && whole != nil && !perFlow(k.path) {
 			continue // the path means the whole, which has a line of its own
 		}
 		traces = append(traces, t)
 	}
 	slices.SortFunc(traces, func(a, b *Trace) int {
-		if c := slices.Index(paths, a.Path) - slices.Index(paths, b.Path); c != 0 {
-			return c
-		}
-		return int(a.Flow) - int(b.Flow)
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.actor, b.actor), cmp.Compare(a.Flow, b.Flow))
 	})
 	return traces, dropped, nil
-}
-
-// SeriesPaths lists the paths that a run has samples of, in the order met:
-// workload (or link, or instrument) and metric, whatever the role.
-func SeriesPaths(run *results.Run, read Reader) ([]string, error) {
-	var paths []string
-	seen := map[[2]string]bool{}
-	for s, err := range read(run) {
-		if err != nil {
-			return paths, fmt.Errorf("read series of run %d: %w", run.Index, err)
-		}
-		k := [2]string{s.Actor, s.Metric}
-		if seen[k] {
-			continue
-		}
-		seen[k] = true
-		name := s.Actor
-		if i := strings.LastIndexByte(name, '.'); i >= 0 && !strings.HasSuffix(name, ".reverse") {
-			// A role, or the forward direction.
-			if base := name[:i]; Matches(base+"."+s.Metric, s.Actor, s.Metric) {
-				name = base
-			}
-		}
-		if p := name + "." + s.Metric; !slices.Contains(paths, p) {
-			paths = append(paths, p)
-		}
-	}
-	slices.Sort(paths)
-	return paths, nil
 }

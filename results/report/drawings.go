@@ -11,7 +11,7 @@ import (
 
 // drawFigures draws what the author asked for; without any, a figure of the
 // first headline metrics over the sweep.
-func drawFigures(in Input, d *data) []drawn {
+func drawFigures(in Input, d *data, c *collected) []drawn {
 	asked := in.Figures
 	if len(asked) == 0 {
 		asked = chosenFigures(d)
@@ -25,7 +25,10 @@ func drawFigures(in Input, d *data) []drawn {
 			if in.Samples == nil {
 				x.err = fmt.Errorf("the time series are not at hand")
 			} else {
-				x.svg, x.err = figure.Time(f, timeline(in))
+				x.svg, x.err = figure.Time(f, figure.Timeline{
+					Runs: in.Runs, Traces: c.all, Defs: in.Manifest.Metrics,
+					Warmup: in.Manifest.Warmup, Duration: in.Manifest.Duration,
+				})
 			}
 		case "line", "":
 			x.svg, x.err = figure.Line(f, in.Runs, in.Manifest.Metrics)
@@ -35,13 +38,6 @@ func drawFigures(in Input, d *data) []drawn {
 		out = append(out, x)
 	}
 	return out
-}
-
-func timeline(in Input) figure.Timeline {
-	return figure.Timeline{
-		Runs: in.Runs, Samples: in.Samples, Defs: in.Manifest.Metrics,
-		Warmup: in.Manifest.Warmup, Duration: in.Manifest.Duration,
-	}
 }
 
 // chosenFigures proposes one figure per headline quantity that several names

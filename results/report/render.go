@@ -61,6 +61,7 @@ type data struct {
 	checks   []checkSum
 	figures  []drawn
 	topology []byte
+	series   seriesView
 }
 
 // drawn is a figure, or why it could not be drawn.
@@ -77,6 +78,8 @@ func newData(in Input) *data {
 	d.short = headlineMetrics(in, d.metrics)
 	d.sweep = sweepNames(d.table.Points)
 	d.topology = figure.Topology(diagram(in))
-	d.figures = drawFigures(in, d)
+	c := collect(in)
+	d.figures = drawFigures(in, d, c)
+	d.series = newSeries(in, c)
 	return d
 }

@@ -24,7 +24,11 @@ func Text(w io.Writer, in Input) error {
 	if hidden := len(metrics) - len(shown); hidden > 0 {
 		fmt.Fprintf(&b, "  and %d more metrics in the report and summary.csv\n", hidden)
 	}
-	writeVerdicts(&b, in)
+	b.WriteString("\n")
+	if len(in.Claims) > 0 || len(sumChecks(in.Runs)) > 0 {
+		writeVerdicts(&b, in)
+		b.WriteString("\n")
+	}
 	writeDoubts(&b, in)
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -105,8 +109,12 @@ func writeTable(b *strings.Builder, rows [][]string, left int) {
 }
 
 func writeVerdicts(b *strings.Builder, in Input) {
+	width := len("undecided")
 	for _, c := range in.Claims {
-		fmt.Fprintf(b, "claim  %-9s  %s", c.Verdict, c.Name)
+		width = max(width, len(c.Verdict))
+	}
+	for _, c := range in.Claims {
+		fmt.Fprintf(b, "claim  %-*s  %s", width, c.Verdict, c.Name)
 		if c.Value != nil {
 			fmt.Fprintf(b, ": %s", claimValue(c))
 		}
@@ -123,7 +131,7 @@ func writeVerdicts(b *strings.Builder, in Input) {
 		if c.Failed > 0 {
 			verdict = "fails"
 		}
-		fmt.Fprintf(b, "check  %-9s  %s: %d of %d runs", verdict, c.Name, c.Total-c.Failed, c.Total)
+		fmt.Fprintf(b, "check  %-*s  %s: %d of %d runs", width, verdict, c.Name, c.Total-c.Failed, c.Total)
 		if c.Message != "" {
 			fmt.Fprintf(b, ", %s", c.Message)
 		}
@@ -215,7 +223,7 @@ func groupNotes(runs []*results.Run) []note {
 // writeDoubts lists invalid and failed runs and the notes of all.
 func writeDoubts(b *strings.Builder, in Input) {
 	for _, n := range groupNotes(in.Runs) {
-		fmt.Fprintf(b, "note   %s: %s\n", runList(n.runs), n.text)
+		fmt.Fprintf(b, "note      %s: %s\n", runList(n.runs), n.text)
 	}
 	for _, r := range in.Runs {
 		if !r.Usable() {

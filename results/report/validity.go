@@ -1,0 +1,282 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"wirelab/results"
+)
+
+// validity is what the page says on whether the numbers can be trusted.
+type validity struct {
+	Words       []string
+	LeftOut     []leftOut
+	Notes       []noteView
+	Calibration []calibrationRow
+	Counters    []counterRow
+	Host        []counterRow
+	Events      []eventRow
+	Actors      []actorRow
+	Overhead    []fact
+	Runs        []runRow
+}
+
+type leftOut struct {
+	Run               int
+	Point, Repetition string
+	Why               string
+}
+
+type noteView struct{ Runs, Text string }
+
+type calibrationRow struct {
+	Link, Point, Backend                                                      string
+	RTTAsked, RTT, RTTTolerance, ForwardAsked, Forward, ReverseAsked, Reverse string
+	OK                                                                        bool
+	Verdict                                                                   string
+}
+
+type counterRow struct{ Metric, Anchor, Low, Median, High string }
+
+type eventRow struct{ Instrument, Event, Status, Count string }
+
+type actorRow struct{ Name, Node, Status, CPU, Load string }
+
+type runRow struct {
+	Index, Repetition, Attempts      int
+	Point, Status, Seed, Took, Dir   string
+	Valid                            bool
+	Samples, SamplesShort, Size, Why string
+}
+
+func newValidity(d *data) validity {
+	v := validity{
+		Calibration: calibrationRows(d), Events: eventRows(d.Runs), Actors: actorRows(d.Runs), Runs: runRows(d.Runs),
+		Counters: d.spreads(isCounter), Host: d.spreads(isHost),
+	}
+	for _, r := range d.Runs {
+		if !r.Usable() {
+			v.LeftOut = append(v.LeftOut, leftOut{r.Index, r.Point.ID, fmt.Sprint(r.Repetition), whyLeftOut(r)})
+		}
+	}
+	for _, n := range groupNotes(d.Runs) {
+		v.Notes = append(v.Notes, noteView{runList(n.runs), n.text})
+	}
+	for _, f := range sortedNumbers(d.Manifest.Overhead) {
+		v.Overhead = append(v.Overhead, fact{f.name, fmt.Sprintf("%.2f %% of one core", 100*f.value)})
+	}
+	v.Words = words(d, v)
+	return v
+}
+
+// words sums the section up.
+func words(d *data, v validity) []string {
+	out := []string{runsLine(d.counts) + "."}
+	if n := len(v.Calibration); n > 0 {
+		bad := 0
+		for _, c := range v.Calibration {
+			if !c.OK {
+				bad++
+			}
+		}
+		s := fmt.Sprintf("Calibration before load: %d of %d links and points within tolerance.", n-bad, n)
+		out = append(out, s)
+	} else {
+		out = append(out, "No link was calibrated.")
+	}
+	worst, found := 0.0, false
+	for _, r := range d.Runs {
+		for _, x := range r.Values {
+			if r.Usable() && strings.HasSuffix(x.Metric, ".departure_error_p99_s") {
+				worst, found = max(worst, x.Value), true
+			}
+		}
+	}
+	if found {
+		out = append(out, fmt.Sprintf("During load, the 99th percentile of departure error was at most %s.", results.FormatValue(worst, "s")))
+	}
+	return out
+}
+
+// isCounter picks what the emulation counted about itself.
+func isCounter(_, metric string) bool {
+	return strings.HasPrefix(metric, "departure_error_") || slices.Contains([]string{
+		"deadline_misses_count", "overload_drops_count", "loss_drops_count", "queue_drops_count",
+	}, metric)
+}
+
+// isHost picks signs of contention.
+func isHost(kind, metric string) bool {
+	return kind == "core_load" && !strings.HasPrefix(metric, "cpu")
+}
+
+// spreads lists metrics with their smallest, median and largest value over all
+// valid runs.
+func (d *data) spreads(pick func(kind, metric string) bool) []counterRow {
+	kinds := map[string]string{}
+	for _, n := range d.Manifest.Metrics {
+		kinds[n.Name] = n.Kind
+	}
+	var out []counterRow
+	for _, m := range d.metrics {
+		name, last := splitMetric(m)
+		if !pick(kinds[name], last) {
+			continue
+		}
+		var values []float64
+		unit := ""
+		for _, r := range d.Runs {
+			if x, ok := r.Lookup(m); ok && r.Usable() && !math.IsNaN(x.Value) {
+				values = append(values, x.Value)
+				unit = x.Unit
+			}
+		}
+		if len(values) == 0 {
+			continue
+		}
+		slices.Sort(values)
+		scale := results.ScaleFor(unit, values[len(values)-1])
+		out = append(out, counterRow{m, anchor(m), scale.Number(values[0]), scale.Number(values[(len(values)-1)/2]), scale.Format(values[len(values)-1])})
+	}
+	return out
+}
+
+// calibrationRows lists each link and point once: calibration is made once per
+// point and host.
+func calibrationRows(d *data) []calibrationRow {
+	var out []calibrationRow
+	seen := map[[2]string]bool{}
+	for _, p := range d.table.Points {
+		for _, r := range d.Runs {
+			if r.Point.ID != p.ID {
+				continue
+			}
+			for _, l := range r.Links {
+				k := [2]string{l.Name, p.ID}
+				if l.Calibration == nil || seen[k] {
+					continue
+				}
+				seen[k] = true
+				out = append(out, calibrationOf(l, p))
+			}
+		}
+	}
+	return out
+}
+
+func calibrationOf(l results.LinkRecord, p results.Point) calibrationRow {
+	c := l.Calibration
+	rate := func(v float64) string {
+		if v <= 0 {
+			return "–"
+		}
+		return results.FormatValue(v, "bit/s")
+	}
+	row := calibrationRow{
+		Link: l.Name, Point: p.Label(), Backend: l.Backend, OK: c.OK, Verdict: "within tolerance",
+		RTTAsked: results.FormatValue(c.RTTAskedS, "s"), RTT: results.FormatValue(c.RTTMeasuredS, "s"), RTTTolerance: results.FormatValue(c.RTTToleranceS, "s"),
+		ForwardAsked: rate(c.ForwardAskedBPS), Forward: rate(c.ForwardBPS), ReverseAsked: rate(c.ReverseAskedBPS), Reverse: rate(c.ReverseBPS),
+	}
+	if !c.OK {
+		row.Verdict = c.Reason
+		if row.Verdict == "" {
+			row.Verdict = "outside tolerance"
+		}
+	}
+	return row
+}
+
+// eventRows counts the statuses of each perf event; what the host cannot
+// count shows as n/s.
+func eventRows(runs []*results.Run) []eventRow {
+	type key struct{ instrument, event, status string }
+	n := map[key]int{}
+	least := map[key]float64{}
+	var order []key
+	for _, r := range runs {
+		for _, e := range r.Events {
+			k := key{e.Instrument, e.Event, e.Status}
+			if n[k] == 0 {
+				order = append(order, k)
+				least[k] = 1
+			}
+			n[k]++
+			least[k] = min(least[k], e.RunningRatio)
+		}
+	}
+	var out []eventRow
+	for _, k := range order {
+		status := strings.ReplaceAll(k.status, "_", " ")
+		switch k.status {
+		case "not_supported":
+			status = "n/s (not supported on this host)"
+		case "multiplexed":
+			status = fmt.Sprintf("multiplexed (counted for at least %.0f %% of the time)", 100*least[k])
+		}
+		out = append(out, eventRow{k.instrument, k.event, status, fmt.Sprintf("%d runs", n[k])})
+	}
+	return out
+}
+
+// actorRows sums each actor process up over all runs.
+func actorRows(runs []*results.Run) []actorRow {
+	type sum struct {
+		node     string
+		cpu      []float64
+		load     float64
+		statuses map[results.Status]int
+	}
+	sums := map[string]*sum{}
+	var order []string
+	for _, r := range runs {
+		for _, a := range r.Actors {
+			s := sums[a.Name]
+			if s == nil {
+				s = &sum{node: a.Node, statuses: map[results.Status]int{}}
+				sums[a.Name] = s
+				order = append(order, a.Name)
+			}
+			s.cpu = append(s.cpu, a.CPUSeconds)
+			s.load = max(s.load, a.MaxCoreLoad)
+			s.statuses[a.Status]++
+		}
+	}
+	var out []actorRow
+	for _, name := range order {
+		s := sums[name]
+		slices.Sort(s.cpu)
+		var statuses []string
+		for _, st := range []results.Status{results.StatusOK, results.StatusPartial, results.StatusNoData, results.StatusUnsupported, results.StatusFailed, results.StatusCrashed} {
+			if n := s.statuses[st]; n > 0 {
+				statuses = append(statuses, fmt.Sprintf("%s %d×", strings.ReplaceAll(string(st), "_", " "), n))
+			}
+		}
+		out = append(out, actorRow{
+			Name: name, Node: s.node, Status: strings.Join(statuses, ", "),
+			CPU: results.FormatValue(s.cpu[(len(s.cpu)-1)/2], "s"), Load: fmt.Sprintf("%.1f %%", 100*s.load),
+		})
+	}
+	return out
+}
+
+func runRows(runs []*results.Run) []runRow {
+	var out []runRow
+	for _, r := range runs {
+		row := runRow{
+			Index: r.Index, Repetition: r.Repetition, Attempts: r.Attempts, Point: r.Point.ID, Status: strings.ReplaceAll(string(r.Status), "_", " "),
+			Seed: fmt.Sprint(r.Seed), Took: seconds(r.Duration.Seconds()), Dir: "runs/" + r.DirName(), Valid: r.Usable(),
+		}
+		if !row.Valid {
+			row.Why = whyLeftOut(r)
+		}
+		for _, f := range r.Files {
+			if f.Name == "samples.parquet" {
+				row.Samples, row.SamplesShort, row.Size = f.SHA256, f.SHA256[:min(12, len(f.SHA256))], results.FormatValue(float64(f.Bytes), "bytes")
+			}
+		}
+		out = append(out, row)
+	}
+	return out
+}
