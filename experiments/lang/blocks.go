@@ -13,8 +13,8 @@ import (
 
 // experimentBlock is `experiment "NAME" {}`.
 type experimentBlock struct {
-	experimentSettings
 	experimentTiming
+	experimentSettings
 	Smoke *smokeBlock `hcl:"smoke,block" doc:"Overrides for run --smoke."`
 }
 
