@@ -84,12 +84,47 @@ func (s Scale) Number(v float64) string {
 	return formatShort(v * s.Factor)
 }
 
-// Format formats a base value with its unit: "47.12 Mbit/s".
-func (s Scale) Format(v float64) string {
-	if s.Unit == "" {
-		return s.Number(v)
+// Format formats a base value with its unit: "47.12 Mbit/s", "1 packet".
+func (s Scale) Format(v float64) string { return s.withUnit(s.Number(v)) }
+
+func (s Scale) withUnit(number string) string {
+	switch {
+	case s.Unit == "":
+		return number
+	case number == "1" && len(s.Unit) > 3 && !strings.Contains(s.Unit, "/"):
+		return number + " " + strings.TrimSuffix(s.Unit, "s")
 	}
-	return s.Number(v) + " " + s.Unit
+	return number + " " + s.Unit
+}
+
+// Alike formats base values that stand side by side with equal decimals: as
+// many as give the largest four significant digits, none when all are whole.
+func (s Scale) Alike(values ...float64) []string {
+	largest, whole := 0.0, true
+	for _, v := range values {
+		v *= s.Factor
+		largest = max(largest, math.Abs(v))
+		whole = whole && v == math.Trunc(v)
+	}
+	out := make([]string, len(values))
+	decimals := 0
+	if largest > 0 && !whole {
+		decimals = max(0, 3-int(math.Floor(math.Log10(largest))))
+	}
+	for i, v := range values {
+		if largest >= 1e7 || decimals > 7 {
+			out[i] = s.Number(v)
+			continue
+		}
+		out[i] = strconv.FormatFloat(v*s.Factor, 'f', decimals, 64)
+	}
+	return out
+}
+
+// FormatAlike is Alike for a value with its unit and a range around it.
+func (s Scale) FormatAlike(v, low, high float64) (value, lowText, highText string) {
+	t := s.Alike(v, low, high)
+	return s.withUnit(t[0]), t[1], t[2]
 }
 
 // FormatValue formats one value in the scale that fits it.

@@ -71,11 +71,11 @@ func drawCDF(c *canvas, fig Figure, unit string, lines []Distribution, lo, hi fl
 			c.path(steps(&p, l.Hist), "ln "+strokeClass(i)+" "+dashClass(i))
 		})
 	}
-	bottom := 80 + height + 46
+	bottom := 80 + height + 40
 	if len(lines) > 1 || lines[0].Label != "" {
 		bottom = legend(c, labels, left, bottom)
 	}
-	return bottom + 16
+	return bottom + 8
 }
 
 // steps is the path of a cumulative histogram within the axis.

@@ -44,6 +44,9 @@ func Line(fig Figure, runs []*results.Run, defs []results.NamedMetrics) ([]byte,
 			top += 30
 			continue
 		}
+		if len(all) > 0 {
+			top += 28 // the vertical axis's label
+		}
 		all = append(all, lines...)
 		top = drawLines(c, fig, ys, lines, scale, UnitOf(defs, ys[0]), top)
 	}
@@ -146,13 +149,13 @@ func drawLines(c *canvas, fig Figure, ys []string, lines []series, scale sweepSc
 	for i, l := range lines {
 		drawSeries(c, &p, i, l, dodge(categories, i, len(lines), &p), unit, categories)
 	}
-	bottom := top + panelHeight + 46
+	bottom := top + panelHeight + 40
 	if direct {
 		directLabels(c, &p, lines)
 	} else {
 		bottom = legend(c, labelsOf(lines), left, bottom)
 	}
-	return bottom + 36
+	return bottom + 12
 }
 
 func labelsOf(lines []series) []string {

@@ -219,7 +219,7 @@ func drawTimePanels(c *canvas, fig Figure, in Timeline, cells []*timeCell, top f
 		if in.Warmup > 0 {
 			c.rect(p.x.from, p.y.to, p.x.at(in.Warmup)-p.x.from, height, "wu")
 			if p.x.at(in.Warmup)-p.x.from > 54 {
-				c.text(p.x.from+4, p.y.to+13, "s sm", "start", "warm-up")
+				c.text(p.x.from+5, p.y.from-7, "s sm", "start", "warm-up")
 			}
 		}
 		p.frame(c)
@@ -231,7 +231,7 @@ func drawTimePanels(c *canvas, fig Figure, in Timeline, cells []*timeCell, top f
 	if column > 0 {
 		row++
 	}
-	return top + float64(row)*(height+92) - 30
+	return top + float64(row)*(height+92) - 44
 }
 
 func unitExtent(cells []*timeCell, unit string) (lo, hi float64) {

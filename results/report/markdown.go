@@ -118,12 +118,13 @@ func markdownMedians(b *strings.Builder, d *data) {
 			}
 			scale := results.ScaleFor(c.Unit, c.Median)
 			low, high := c.Range()
-			interval := scale.Number(low) + " … " + scale.Number(high)
+			median, lowText, highText := scale.FormatAlike(c.Median, low, high)
+			interval := lowText + " … " + highText
 			if c.Interval == nil {
 				ranges = true
 				interval = "(" + interval + ")"
 			}
-			fmt.Fprintf(b, " %s | %s | %s |\n", scale.Format(c.Median), interval, strconv.Itoa(c.N))
+			fmt.Fprintf(b, " %s | %s | %s |\n", median, interval, strconv.Itoa(c.N))
 		}
 	}
 	if rows > maxMarkdownRows {

@@ -93,9 +93,9 @@ func newMedianRow(d *data, p results.Point, c *stat.Cell) medianRow {
 	scale := results.ScaleFor(c.Unit, c.Median)
 	low, high := c.Range()
 	row := medianRow{
-		Median: scale.Format(c.Median), Low: scale.Number(low), High: scale.Number(high), Mean: scale.Number(c.Mean),
-		N: c.N, IsRange: c.Interval == nil && c.N > 1, Single: c.N == 1, Runs: runList(c.Runs),
+		Mean: scale.Number(c.Mean), N: c.N, IsRange: c.Interval == nil && c.N > 1, Single: c.N == 1, Runs: runList(c.Runs),
 	}
+	row.Median, row.Low, row.High = scale.FormatAlike(c.Median, low, high)
 	if c.Interval != nil {
 		row.Confidence = fmt.Sprintf("exact confidence %.1f %%", 100*c.Interval.Confidence)
 	} else {

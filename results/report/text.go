@@ -63,7 +63,8 @@ func writeMedians(b *strings.Builder, table *stat.Table, metrics []string) {
 			}
 			scale := results.ScaleFor(c.Unit, c.Median)
 			low, high := c.Range()
-			interval := scale.Number(low) + " … " + scale.Number(high)
+			median, lowText, highText := scale.FormatAlike(c.Median, low, high)
+			interval := lowText + " … " + highText
 			switch {
 			case c.N == 1:
 				interval = "one value"
@@ -72,7 +73,7 @@ func writeMedians(b *strings.Builder, table *stat.Table, metrics []string) {
 				interval = "(" + interval + ")"
 				ranges++
 			}
-			rows = append(rows, append(row, scale.Format(c.Median), interval, scale.Number(c.Mean), strconv.Itoa(c.N)))
+			rows = append(rows, append(row, median, interval, scale.Number(c.Mean), strconv.Itoa(c.N)))
 			label = ""
 		}
 	}

@@ -138,7 +138,8 @@ func (d *data) spreads(pick func(kind, metric string) bool) []counterRow {
 		}
 		slices.Sort(values)
 		scale := results.ScaleFor(unit, values[len(values)-1])
-		out = append(out, counterRow{m, anchor(m), scale.Number(values[0]), scale.Number(values[(len(values)-1)/2]), scale.Format(values[len(values)-1])})
+		high, low, median := scale.FormatAlike(values[len(values)-1], values[0], values[(len(values)-1)/2])
+		out = append(out, counterRow{m, anchor(m), low, median, high})
 	}
 	return out
 }
