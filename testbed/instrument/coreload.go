@@ -22,18 +22,21 @@ type CoreLoad struct {
 	MaxSteal    unit.Ratio    `hcl:"max_steal,optional" default:"5%" doc:"A run from which the hypervisor took more than this share of the cores' time is invalid."`
 	MaxThrottle unit.Ratio    `hcl:"max_throttle,optional" default:"1%" doc:"A run that a CPU quota held up for more than this share of the time is invalid."`
 	NoteWait    unit.Ratio    `hcl:"note_wait,optional" default:"25%" doc:"A process that waited for a core for more than this share of the time in which it wanted one is noted; actors that fill all cores do wait, so the run stays valid."`
+	NoteOther   unit.Ratio    `hcl:"note_other,optional" default:"10%" doc:"Programs that are not of this run and use more than this share of the cores' time are noted."`
+	MaxOther    unit.Ratio    `hcl:"max_other,optional" default:"100%" doc:"A run during which they use more than this share is invalid."`
 }
 
 var _ Instrument = (*CoreLoad)(nil)
 
 func newCoreLoad() Instrument {
-	return &CoreLoad{Settings: Settings{Enabled: true}, Interval: 100 * time.Millisecond, MaxSteal: 0.05, MaxThrottle: 0.01, NoteWait: 0.25}
+	return &CoreLoad{Settings: Settings{Enabled: true}, Interval: 100 * time.Millisecond, MaxSteal: 0.05, MaxThrottle: 0.01, NoteWait: 0.25, NoteOther: 0.1, MaxOther: 1}
 }
 
 // Validate implements [Instrument].
 func (c *CoreLoad) Validate() []attr.Problem {
 	return slices.Concat(checkInterval(c.Interval, false), checkShare("max_steal", float64(c.MaxSteal)),
-		checkShare("max_throttle", float64(c.MaxThrottle)), checkShare("note_wait", float64(c.NoteWait)))
+		checkShare("max_throttle", float64(c.MaxThrottle)), checkShare("note_wait", float64(c.NoteWait)),
+		checkShare("note_other", float64(c.NoteOther)), checkShare("max_other", float64(c.MaxOther)))
 }
 
 // Needs implements [Instrument].
@@ -54,6 +57,7 @@ func (c *CoreLoad) Metrics() []results.MetricDef {
 		defs = append(defs, results.MetricDef{Name: name, Unit: "1", Definition: "Share of the window that the cores spent in " + column + ", mean of all cores.", Source: source})
 	}
 	defs = append(defs,
+		results.MetricDef{Name: "other_load_ratio", Unit: "1", Definition: "Share of the window that the cores spent on programs that are not of this run, mean of all cores: user, nice and system time less that of the actors, the forwarding process and wirelab, their children included.", Source: "/proc/stat and /proc/PID/stat (proc(5))"},
 		results.MetricDef{Name: "throttled_ratio", Unit: "1", Definition: "Share of the window in which a CPU quota held this process's control group up.", Source: "cgroup v2 cpu.stat"},
 		results.MetricDef{Name: "run_queue_wait_max_ratio", Unit: "1", Definition: "Time that the threads of a process waited for a core over the time that they ran or waited; the largest of the observed processes.", Source: "/proc/PID/task/TID/schedstat"})
 	r, err := openCPU("/proc/stat")
@@ -83,7 +87,8 @@ type coreLoad struct {
 	loop   *loop
 
 	prev, first, last map[int]cpuTicks
-	sched             [2]map[int]map[string]schedTimes // by pid, at the edges
+	sched             [2]map[int]map[int]schedTimes // by pid, at the edges
+	ours              [2]uint64                     // CPU time of this run's processes, ticks
 	throttle          [2]uint64
 	throttleKnown     bool
 	loadBefore        string
@@ -119,11 +124,11 @@ func (m *coreLoad) step(now int64, e edge) error {
 	switch e {
 	case edgeStart:
 		m.first = m.snapshot()
-		m.sched[0] = m.schedules()
+		m.processes(0)
 		m.throttle[0], m.throttleKnown = throttled()
 	case edgeEnd:
 		m.last = m.snapshot()
-		m.sched[1] = m.schedules()
+		m.processes(1)
 		m.throttle[1], _ = throttled()
 	}
 	return nil
@@ -149,12 +154,16 @@ func (m *coreLoad) snapshot() map[int]cpuTicks {
 	return out
 }
 
-func (m *coreLoad) schedules() map[int]map[string]schedTimes {
-	out := make(map[int]map[string]schedTimes, len(m.target.Processes))
+// processes reads what this run's processes have used so far.
+func (m *coreLoad) processes(edge int) {
+	all := readProcesses()
+	roots := []int{os.Getpid()}
+	m.sched[edge] = make(map[int]map[int]schedTimes, len(m.target.Processes))
 	for _, p := range m.target.Processes {
-		out[p.PID] = readSched(p.PID)
+		roots = append(roots, p.PID)
+		m.sched[edge][p.PID] = readSched(all.below(p.PID))
 	}
-	return out
+	m.ours[edge] = all.ticksOf(all.below(roots...))
 }
 
 // Stop implements [Running].
@@ -184,6 +193,7 @@ func (m *coreLoad) Stop() (Result, error) {
 func (m *coreLoad) coreValues(r *Result) {
 	var sum [cpuColumns]float64
 	var loads []float64
+	var programs, all float64 // ticks
 	for id, end := range m.last {
 		start, ok := m.first[id]
 		if !ok {
@@ -195,7 +205,9 @@ func (m *coreLoad) coreValues(r *Result) {
 		}
 		for i := range s {
 			sum[i] += s[i]
+			all += diff(start[i], end[i])
 		}
+		programs += diff(start[cpuUser], end[cpuUser]) + diff(start[cpuNice], end[cpuNice]) + diff(start[cpuSystem], end[cpuSystem])
 		loads = append(loads, busy(s))
 		r.Values[perCore(id, "load_ratio")] = busy(s)
 		r.Values[perCore(id, "softirq_ratio")] = s[cpuSoftIRQ]
@@ -214,8 +226,22 @@ func (m *coreLoad) coreValues(r *Result) {
 	for i, name := range cpuMetrics {
 		r.Values[name] = sum[i] / n
 	}
+	m.otherValues(r, programs, all)
 	if steal := sum[cpuSteal] / n; steal > float64(m.config.MaxSteal) {
 		r.Invalid = append(r.Invalid, fmt.Sprintf("host was contended: steal took %.1f %% of the cores' time (max_steal is %s)", steal*100, m.config.MaxSteal))
+	}
+}
+
+// otherValues judges what programs that are not of this run have used.
+func (m *coreLoad) otherValues(r *Result, programs, all float64) {
+	share := max(0, programs-diff(m.ours[0], m.ours[1])) / all
+	r.Values["other_load_ratio"] = share
+	text := fmt.Sprintf("other programs used %.0f %% of the cores' time", share*100)
+	switch {
+	case share > float64(m.config.MaxOther):
+		r.Invalid = append(r.Invalid, fmt.Sprintf("host was contended: %s (max_other is %s)", text, m.config.MaxOther))
+	case share > float64(m.config.NoteOther):
+		r.Notes = append(r.Notes, text)
 	}
 }
 

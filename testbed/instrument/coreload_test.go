@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"wirelab/emul/unit"
 )
 
 const procStat = `cpu  100 0 100 800 0 0 0 0 0 0
@@ -75,14 +77,50 @@ func TestCoreLoadValuesAndSteal(t *testing.T) {
 	}
 }
 
+func TestOtherProgramsAreNoted(t *testing.T) {
+	m := startedCoreLoad(map[int]cpuTicks{0: {}}, map[int]cpuTicks{0: {cpuUser: 50, cpuSystem: 20, cpuSoftIRQ: 10, cpuIdle: 20}})
+	m.ours = [2]uint64{1000, 1040}
+	for _, c := range []struct {
+		note, most     unit.Ratio
+		notes, reasons int
+	}{{0.1, 1, 1, 0}, {0.5, 1, 0, 0}, {0.1, 0.2, 0, 1}} {
+		m.config.NoteOther, m.config.MaxOther = c.note, c.most
+		r := Result{Values: map[string]float64{}}
+		m.coreValues(&r)
+		want(t, r.Values, "other_load_ratio", 0.3)
+		if len(r.Notes) != c.notes || len(r.Invalid) != c.reasons {
+			t.Errorf("%+v: notes %q, reasons %q", c, r.Notes, r.Invalid)
+		}
+	}
+}
+
+func TestProcessesAreFoundBelowTheirParents(t *testing.T) {
+	p, ok := parseProcess("42 (a) b (c)) S 7 42 42 0 -1 4194304 1 2 3 4 10 20 30 40 20 0 1 0 99")
+	if !ok || p != (process{parent: 7, ticks: 100}) {
+		t.Errorf("process %+v, %t", p, ok)
+	}
+	for _, bad := range []string{"", "42 (x) S 7", "42 (x) S y 42 42 0 -1 4194304 1 2 3 4 10 20 30 40", "42 (x) S 7 42 42 0 -1 4194304 1 2 3 4 10 z 30 40"} {
+		if p, ok := parseProcess(bad); ok {
+			t.Errorf("%q gave %+v", bad, p)
+		}
+	}
+	ps := processes{1: {0, 1}, 2: {1, 10}, 3: {2, 100}, 4: {1, 1000}}
+	if got := ps.ticksOf(ps.below(2, 3, 99)); got != 110 {
+		t.Errorf("%d ticks, want 110", got)
+	}
+	if got := len(ps.below(1)); got != 4 {
+		t.Errorf("%d processes, want 4", got)
+	}
+}
+
 func TestRunQueueWaitIsANote(t *testing.T) {
 	m := startedCoreLoad(nil, nil)
 	m.target.Processes = []Process{{Name: "a.sender", PID: 1}, {Name: "b.sender", PID: 2}, {Name: "c.sender", PID: 3}}
-	m.sched[0] = map[int]map[string]schedTimes{1: {"1": {run: 5e8, wait: 1e8}}}
-	m.sched[1] = map[int]map[string]schedTimes{
-		1: {"1": {run: 8e8, wait: 1e8}, "9": {run: 0, wait: 3e8}},
-		2: {"2": {run: 9e8, wait: 1e8}},
-		3: {"3": {run: 1e5, wait: 9e5}}, // wanted 1 ms of 1 s: not judged
+	m.sched[0] = map[int]map[int]schedTimes{1: {1: {run: 5e8, wait: 1e8}}}
+	m.sched[1] = map[int]map[int]schedTimes{
+		1: {1: {run: 8e8, wait: 1e8}, 9: {run: 0, wait: 3e8}},
+		2: {2: {run: 9e8, wait: 1e8}},
+		3: {3: {run: 1e5, wait: 9e5}}, // wanted 1 ms of 1 s: not judged
 	}
 	r := Result{Values: map[string]float64{}}
 	m.waitValues(&r)

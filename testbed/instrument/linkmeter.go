@@ -263,6 +263,9 @@ func (m *LinkMeter) Stop() (Result, error) {
 			r.Notes = append(r.Notes, fmt.Sprintf("shaper-bound: the forwarding process used %.0f %% of a core", share*100))
 		}
 	}
+	if s := m.loop.stretch(); s != "" {
+		r.Notes = append(r.Notes, "links were "+s)
+	}
 	slices.Sort(r.Invalid)
 	return r, nil
 }

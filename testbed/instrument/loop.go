@@ -2,6 +2,7 @@ package instrument
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"time"
 )
@@ -141,16 +142,36 @@ func (l *loop) call(e edge) {
 	}
 	l.err = l.step(now, e)
 	cost := float64(l.clock.threadCPU() - before)
-	if l.steps == 0 {
+	switch l.steps {
+	case 0: // everything is cold: it says little of the next
+	case 1:
 		l.cost = cost
+	default:
+		l.cost += (cost - l.cost) / 8
 	}
-	l.cost += (cost - l.cost) / 8
 	l.steps++
 	if l.interval == 0 {
 		return
 	}
 	every := max(int64(l.interval), int64(l.cost/budget), int64(l.rows)*int64(time.Second)/maxRows)
 	l.tick = l.t0 + ((now-l.t0)/every+1)*every
+}
+
+// stretch says in words by how much and why the steps were further apart than
+// wanted; "" if they hardly were.
+func (l *loop) stretch() string {
+	mean, wanted := l.meanInterval(), l.interval.Seconds()
+	if wanted == 0 || mean < 1.5*wanted {
+		return ""
+	}
+	why := "because the host was busy"
+	switch {
+	case l.cost/budget > float64(l.interval):
+		why = fmt.Sprintf("to use no more than %.0f %% of a core", budget*100)
+	case l.rows > 0 && float64(l.rows)/maxRows > wanted:
+		why = fmt.Sprintf("to record no more than %d values a second", maxRows)
+	}
+	return fmt.Sprintf("read every %.3g ms instead of %.3g ms, %s", mean*1e3, wanted*1e3, why)
 }
 
 // meanInterval is the time between steps that was kept, in seconds; 0 if

@@ -3,6 +3,7 @@ package instrument
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,6 +83,26 @@ func TestLoopStretchesWhatCostsTooMuch(t *testing.T) {
 		}
 		if m := l.meanInterval(); m < 0.08 || m > 0.13 {
 			t.Errorf("mean interval is %g s, want about 0.1", m)
+		}
+		if s := l.stretch(); !strings.Contains(s, "instead of 10 ms, to use no more than 5 %") {
+			t.Errorf("stretch says %q", s)
+		}
+	})
+}
+
+func TestLoopStretchesWhatRecordsTooMuch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		target := Target{T0NS: time.Now().UnixNano(), EndS: 2}
+		l := newLoop(&target, 10*time.Millisecond, nil)
+		steps := 0
+		l.clock, l.step = bubbleClock(0), func(int64, edge) error { steps++; l.rows = 4000; return nil } // 5 readings a second
+		l.begin(context.Background())
+		time.Sleep(3 * time.Second)
+		if err := l.finish(); err != nil || steps < 9 || steps > 13 {
+			t.Errorf("%d steps in 2 s, error %v; want about 11", steps, err)
+		}
+		if s := l.stretch(); !strings.Contains(s, "values a second") {
+			t.Errorf("stretch says %q", s)
 		}
 	})
 }

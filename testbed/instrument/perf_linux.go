@@ -3,10 +3,6 @@ package instrument
 import (
 	"encoding/binary"
 	"errors"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -72,37 +68,9 @@ func onlineCores() []int {
 // threads implements [perfSystem]. Those that appear later are inherited from
 // the ones that are counted.
 func (linuxPerf) threads(pid int) []int {
-	children := map[int][]int{}
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, file := range stats {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			continue // it has ended
-		}
-		// The name, in parentheses, may itself hold spaces and parentheses.
-		s := string(b)
-		fields := strings.Fields(s[strings.LastIndexByte(s, ')')+1:])
-		if len(fields) < 2 {
-			continue
-		}
-		parent, err := strconv.Atoi(fields[1])
-		id, err2 := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err == nil && err2 == nil {
-			children[parent] = append(children[parent], id)
-		}
-	}
 	var out []int
-	for queue := []int{pid}; len(queue) > 0; queue = queue[1:] {
-		tasks, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(queue[0]), "task"))
-		if err != nil {
-			continue
-		}
-		for _, t := range tasks {
-			if tid, err := strconv.Atoi(t.Name()); err == nil {
-				out = append(out, tid)
-			}
-		}
-		queue = append(queue, children[queue[0]]...)
+	for _, p := range readProcesses().below(pid) {
+		out = append(out, threadsOf(p)...)
 	}
 	return out
 }

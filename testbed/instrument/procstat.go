@@ -118,42 +118,6 @@ func (r *cpuReader) parse(text []byte) error {
 	return nil
 }
 
-// schedTimes is the time that threads ran and waited for a core, in ns
-// (/proc/PID/task/TID/schedstat).
-type schedTimes struct{ run, wait uint64 }
-
-// readSched reads the times of every thread of a process, by thread id.
-func readSched(pid int) map[string]schedTimes {
-	dir := filepath.Join("/proc", strconv.Itoa(pid), "task")
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil // the process has ended
-	}
-	out := make(map[string]schedTimes, len(entries))
-	for _, e := range entries {
-		b, err := os.ReadFile(filepath.Join(dir, e.Name(), "schedstat"))
-		if err != nil {
-			continue
-		}
-		var s schedTimes
-		if _, err := fmt.Sscan(string(b), &s.run, &s.wait); err == nil {
-			out[e.Name()] = s
-		}
-	}
-	return out
-}
-
-// schedDelta adds up what threads that existed at the end did since the start.
-func schedDelta(start, end map[string]schedTimes) schedTimes {
-	var d schedTimes
-	for id, e := range end {
-		s := start[id]
-		d.run += uint64(diff(s.run, e.run))
-		d.wait += uint64(diff(s.wait, e.wait))
-	}
-	return d
-}
-
 // throttled reads how long this process's control group (version 2) and its
 // ancestors were throttled by their CPU quota, in microseconds; ok is false
 // where the kernel does not say.

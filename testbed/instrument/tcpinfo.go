@@ -254,9 +254,9 @@ func (m *tcpInfo) Stop() (Result, error) {
 	if mean := m.loop.meanInterval(); mean > 0 {
 		r.Values["interval_mean_s"] = mean
 		r.Values["cost_ratio"] = r.CPUSeconds / (float64(m.loop.closed-m.loop.t0) / 1e9)
-		if wanted := m.loop.interval.Seconds(); mean > 1.5*wanted {
-			r.Notes = append(r.Notes, fmt.Sprintf("TCP flows were read every %.0f ms instead of %.0f ms, to use no more than %.0f %% of a core", mean*1e3, wanted*1e3, budget*100))
-		}
+	}
+	if s := m.loop.stretch(); s != "" {
+		r.Notes = append(r.Notes, "TCP flows were "+s)
 	}
 	return r, nil
 }
