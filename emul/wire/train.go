@@ -17,6 +17,9 @@ const (
 // tags, IPv6 with extensions, TCP with options.
 const MaxHeaderLen = 256
 
+// maxSegments is more than any kernel makes of one train.
+const maxSegments = 1<<16 - 1
+
 // Train is a frame as the kernel's offloads hand it over: the headers once,
 // then the payload of Segments wire packets. An ordinary packet is a train of
 // one.
@@ -49,6 +52,9 @@ func NewTrain(v VNet, head []byte, length int) Train {
 	}
 	payload := length - h.Payload
 	if !fits || h.Payload == 0 || h.Fragment || h.Payload > MaxHeaderLen || payload <= int(v.GSOSize) {
+		return t
+	}
+	if payload > maxSegments*int(v.GSOSize) {
 		return t
 	}
 	t.HeaderLen = h.Payload
