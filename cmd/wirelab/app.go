@@ -88,8 +88,7 @@ func newRoot(s Streams) *cobra.Command {
 	root.AddCommand(
 		newInit(s), newFmt(s), newValidate(s), newPlan(s), newRun(s),
 		newReport(s), newList(s), newShow(s), newExplain(s),
-		newUp(s), newExec(s), newDown(s),
-		newDoctor(s), newClean(s), newVersion(s),
+		newClean(s), newVersion(s),
 		newActor(s), newForward(s),
 	)
 	root.AddCommand(plannedVerbs()...)

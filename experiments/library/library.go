@@ -30,6 +30,15 @@ func Names() []string {
 	return names
 }
 
+// Files is the file system that holds the ready experiments as NAME.hcl.
+func Files() fs.FS { return files }
+
+// Has reports whether there is a ready experiment of that name.
+func Has(name string) bool {
+	_, err := fs.Stat(files, name+".hcl")
+	return err == nil
+}
+
 // Source returns the text of a ready experiment, and its file name for
 // diagnostics. An unknown name lists the known ones.
 func Source(name string) (src []byte, file string, err error) {
