@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -53,6 +54,8 @@ const lead = 50 * time.Millisecond
 type player struct {
 	o     Options
 	procs []*workloads.Process
+	// awaited are those whose end is the workload's: the clients, if any.
+	awaited []*workloads.Process
 
 	mu      sync.Mutex
 	samples []results.Sample
@@ -68,7 +71,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	err := p.play(ctx)
 	r := Result{Actors: map[string]workloads.Result{}}
 	var records []results.Record
-	for _, proc := range p.procs {
+	for _, proc := range slices.Backward(p.procs) { // clients first
 		proc.Stop(ctx)
 		a := proc.Result()
 		r.Actors[proc.Name()] = a
@@ -101,7 +104,12 @@ func (p *player) play(ctx context.Context) error {
 		}
 		if role.Server {
 			endpoints = ready
+		} else {
+			p.awaited = append(p.awaited, proc)
 		}
+	}
+	if len(p.awaited) == 0 {
+		p.awaited = p.procs
 	}
 	t0 := workloads.Monotonic() + int64(lead)
 	for _, proc := range p.procs {
@@ -111,7 +119,7 @@ func (p *player) play(ctx context.Context) error {
 	}
 	end := time.NewTimer(lead + time.Duration(p.o.Window.End*float64(time.Second)))
 	defer end.Stop()
-	for _, proc := range p.procs {
+	for _, proc := range p.awaited {
 		select {
 		case <-proc.Finished():
 			continue

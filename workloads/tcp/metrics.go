@@ -51,7 +51,7 @@ var bulkMetrics = []results.MetricDef{
 	{Name: "cwnd_max_bytes", Unit: "bytes", PerFlow: true, Source: sourceInfo + ", tcpi_snd_cwnd x tcpi_snd_mss",
 		Definition: "Largest reading of the congestion window."},
 	{Name: "busy_ratio", Unit: "1", PerFlow: true, Source: sourceInfo + ", tcpi_busy_time (RFC 4898)",
-		Definition: "Share of a flow's time in the measurement window with data sent and not yet acknowledged."},
+		Definition: "Share of a flow's time in the measurement window with data sent and not yet acknowledged. The kernel counts it, as the two shares below, in ticks of some milliseconds: of short flows they say nothing."},
 	{Name: "rwnd_limited_ratio", Unit: "1", PerFlow: true, Source: sourceInfo + ", tcpi_rwnd_limited",
 		Definition: "Share of the busy time in which the receiver's window held the sender back."},
 	{Name: "sndbuf_limited_ratio", Unit: "1", PerFlow: true, Source: sourceInfo + ", tcpi_sndbuf_limited",
