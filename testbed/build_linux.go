@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
@@ -24,6 +22,10 @@ type builder struct {
 	*Testbed
 	batches []*batch // per node, a socket in its namespace
 	wires   *batch   // in the wire namespace
+	// The offloads that the impaired links' devices lose.
+	features features
+	off      []string
+	steer    bool // the wires inherit no steering
 }
 
 // close gives the sockets back.
@@ -95,7 +97,7 @@ func (b *builder) makeNode(i int) error {
 		if b.batches[i], err = openBatch(); err != nil {
 			return err
 		}
-		if err := set(nodeSysctls(node.Kind, b.v6)); err != nil {
+		if err := set(nodeSysctls(node.Kind, b.v6, b.layout.isDeep())); err != nil {
 			return err
 		}
 		return set(early)
@@ -126,9 +128,15 @@ func (b *builder) makeWire() error {
 		if b.v6 {
 			s = noIPv6()
 		}
-		// What arrives from a node is handed to the processor of its flow: a
-		// flow that moved between processors would otherwise be reordered.
-		return set(append(s, sysctl{"net/core/rps_default_mask", cpuMask(runtime.NumCPU()), true}))
+		if err := set(s); err != nil {
+			return err
+		}
+		err = set([]sysctl{{steerDefault, onlineMask(), false}})
+		if errors.Is(err, unix.ENOENT) {
+			b.steer = true
+			return nil
+		}
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("wire namespace: %w", err)
@@ -197,6 +205,15 @@ func (b *builder) configure(ctx context.Context) error {
 			return err
 		}
 	}
+	if b.steer {
+		var names []string
+		for _, i := range l.impaired {
+			names = append(names, l.wires[i][0].name, l.wires[i][1].name)
+		}
+		if err := steer(b.wire, names, onlineMask()); err != nil {
+			b.log("%v: packets of a flow may overtake each other", err)
+		}
+	}
 	walks := make(chan *reach, 64)
 	return each(ctx, len(l.Nodes), func(n int) error {
 		var walk *reach
@@ -250,11 +267,20 @@ func (b *builder) prepareDevices(n int) error {
 	l := b.layout
 	names := make(map[string]string, len(l.links[n]))
 	var list []sysctl
+	var trim []string
 	for _, e := range l.links[n] {
 		d := l.devices[e.link][e.side]
+		if l.isImpaired(e.link) {
+			trim = append(trim, d.name)
+		}
 		names[l.Links[e.link].Name] = d.name
 		if b.v6 && l.Links[e.link].DAD && !l.isBridge(n) {
 			list = append(list, sysctl{"net/ipv6/conf/" + d.name + "/accept_dad", "1", false})
+		}
+	}
+	if len(trim) > 0 {
+		if err := b.features.trimOffloads(b.hosts[n].ns, trim, b.off); err != nil {
+			return err
 		}
 	}
 	_, late := userSysctls(l.Nodes[n], names)
@@ -339,15 +365,6 @@ func (b *builder) join(ctx context.Context, opt Options) error {
 		}
 	}
 	return nil
-}
-
-// cpuMask is the set of the first n processors as sysfs writes it.
-func cpuMask(n int) string {
-	var words []string
-	for ; n > 0; n -= 32 {
-		words = append([]string{strconv.FormatUint(1<<min(n, 32)-1, 16)}, words...)
-	}
-	return strings.Join(words, ",")
 }
 
 // raiseFileLimit makes room for a testbed's descriptors.

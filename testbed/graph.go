@@ -13,6 +13,9 @@ const (
 	// smallest of RFC 791, the largest of a veth device.
 	MinMTU = 68
 	MaxMTU = 65535
+
+	maxHops     = 255 // an IP header's hop limit has eight bits
+	defaultHops = 64  // what hosts usually write into it
 )
 
 // end is one end of a link.
@@ -152,4 +155,16 @@ func (g *graph) addSegment(first int) {
 		}
 	}
 	g.segments = append(g.segments, s)
+}
+
+// isDeep reports whether packets may meet more routers than the usual hop limit
+// allows.
+func (g *graph) isDeep() bool {
+	routers := 0
+	for n := range g.Nodes {
+		if g.isRouter(n) {
+			routers++
+		}
+	}
+	return routers >= defaultHops
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -29,7 +30,8 @@ func hasIPv6() bool {
 
 // nodeSysctls are what every node of a kind gets before its devices are made:
 // "default" is what they will inherit, much of "all" is copied from the host.
-func nodeSysctls(kind NodeKind, v6 bool) []sysctl {
+// In a deep topology packets start with the largest hop limit there is.
+func nodeSysctls(kind NodeKind, v6, deep bool) []sysctl {
 	s := []sysctl{
 		// The host may filter by reverse path; routes of a lab may be asymmetric.
 		{"net/ipv4/conf/all/rp_filter", "0", false},
@@ -44,6 +46,9 @@ func nodeSysctls(kind NodeKind, v6 bool) []sysctl {
 		forward = "1"
 	}
 	s = append(s, sysctl{"net/ipv4/ip_forward", forward, false})
+	if deep {
+		s = append(s, sysctl{"net/ipv4/ip_default_ttl", strconv.Itoa(maxHops), false})
+	}
 	if !v6 {
 		return s
 	}
@@ -54,6 +59,9 @@ func nodeSysctls(kind NodeKind, v6 bool) []sysctl {
 		sysctl{"net/ipv6/conf/default/accept_dad", "0", false},
 		sysctl{"net/ipv6/conf/default/accept_ra", "0", false},
 		sysctl{"net/ipv6/conf/default/router_solicitations", "0", false})
+	if deep {
+		s = append(s, sysctl{"net/ipv6/conf/default/hop_limit", strconv.Itoa(maxHops), false})
+	}
 	if kind == KindRouter {
 		s = append(s, sysctl{"net/ipv6/conf/all/forwarding", "1", false})
 	}

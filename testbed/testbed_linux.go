@@ -165,7 +165,7 @@ func (t *Testbed) up(ctx context.Context, opt Options) error {
 		return err
 	}
 	t.starter = netns.NewStarter()
-	b := &builder{Testbed: t}
+	b := &builder{Testbed: t, off: offloadsOff()}
 	defer b.close()
 	for _, step := range []func(context.Context) error{
 		b.makeNamespaces, b.makeLinks, b.configure,

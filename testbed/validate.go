@@ -31,6 +31,7 @@ func (t Topology) Validate() []attr.Problem {
 	v.checkLoops(g)
 	v.checkConnected(g)
 	v.checkForwarding(g)
+	v.checkDepth(g)
 	return v.problems
 }
 
@@ -232,11 +233,11 @@ func someOf(names []string) string {
 // checkForwarding warns of hosts in the middle of the only way between other
 // nodes: they do not forward.
 func (v *validator) checkForwarding(g *graph) {
+	r := newReach(g)
 	for n, node := range g.Nodes {
 		if node.Kind != KindHost || len(g.links[n]) < 2 {
 			continue
 		}
-		r := newReach(g)
 		first := g.peerOf(g.links[n][0])
 		for _, e := range g.links[n][1:] {
 			other := g.peerOf(e)
@@ -252,4 +253,45 @@ func (v *validator) checkForwarding(g *graph) {
 			}
 		}
 	}
+}
+
+// checkDepth warns of nodes that no IP packet can travel between. Of a tree it
+// finds the longest way; of other graphs a long one.
+func (v *validator) checkDepth(g *graph) {
+	if !g.isDeep() {
+		return
+	}
+	from, _ := g.farthest(0)
+	to, hops := g.farthest(from)
+	if routers := hops - 1; routers >= maxHops {
+		v.node(g.Nodes[to].Name, "name", "Too many routers in a row",
+			"Between %s and %s there are %d routers, and an IP packet survives %d: most of them cannot reach each other. Bridges (kind = \"bridge\") have no such limit.",
+			g.Nodes[from].Name, g.Nodes[to].Name, routers, maxHops-1).Warning = true
+	}
+}
+
+// farthest is a node with the most links between it and from, without regard
+// to kinds other than bridges, which cost nothing.
+func (g *graph) farthest(from int) (node, hops int) {
+	distance := make([]int, len(g.Nodes))
+	for i := range distance {
+		distance[i] = -1
+	}
+	distance[from] = 0
+	node = from
+	for queue := []int{from}; len(queue) > 0; queue = queue[1:] {
+		n := queue[0]
+		if distance[n] > distance[node] {
+			node = n
+		}
+		for _, e := range g.links[n] {
+			for _, m := range g.segments[g.segment[e.link]].members {
+				if p := g.nodeAt(m); distance[p] < 0 {
+					distance[p] = distance[n] + 1
+					queue = append(queue, p)
+				}
+			}
+		}
+	}
+	return node, distance[node]
 }
