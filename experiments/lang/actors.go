@@ -1,6 +1,9 @@
 package lang
 
 import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -47,10 +50,39 @@ func (a *actorLoader) unknownKind(b *hcl.Block, kinds []string) {
 	a.sink.add(fault(b.LabelRanges[0], "Unknown "+b.Type+" kind "+b.Labels[0], "%s", remedy(b.Labels[0], "kinds", kinds)))
 }
 
+// locator is a block that names files: relative ones lie beside the
+// experiment's file.
+type locator interface{ Locate(dir string) }
+
+// directory is where a file lies, absolute so that it stays right in other
+// processes.
+func directory(file string) string {
+	dir := filepath.Dir(file)
+	if abs, err := filepath.Abs(dir); err == nil {
+		return abs
+	}
+	return dir
+}
+
 // decodeKind decodes a block with kind and name into target and validates it.
 func (a *actorLoader) decodeKind(ctx *hcl.EvalContext, b *hcl.Block, target any, validate func() []attr.Problem) (*decoder, bool) {
 	d := newDecoder(a.files, ctx)
 	d.block(b, target)
+	// The text is taken before the block learns where its file lies: an
+	// experiment is the same wherever it is kept.
+	text, err := json.Marshal(target)
+	if err != nil {
+		d.diags = append(d.diags, fault(b.DefRange, "Cannot plan "+b.Labels[1], "A value has no text: %v.", err))
+	}
+	t := namedText{Name: b.Labels[1], Kind: b.Labels[0], Config: text}
+	if b.Type == "workload" {
+		a.out.text.Workloads = append(a.out.text.Workloads, t)
+	} else {
+		a.out.text.Instruments = append(a.out.text.Instruments, t)
+	}
+	if x, ok := target.(locator); ok && a.opts.FS == nil {
+		x.Locate(directory(b.DefRange.Filename))
+	}
 	if !d.diags.HasErrors() {
 		d.problems(validate())
 	}
@@ -123,6 +155,11 @@ func (a *actorLoader) defaults() {
 		a.names[name] = hcl.Range{}
 		x := a.opts.Kinds.Instruments[i].New()
 		a.declare(name, def.Kind, x.Metrics())
+		text, err := json.Marshal(x)
+		if err != nil {
+			panic("lang: instrument " + def.Kind + " has no text: " + err.Error()) // a mistake of this program
+		}
+		a.out.text.Instruments = append(a.out.text.Instruments, namedText{name, def.Kind, text})
 		a.out.instruments = append(a.out.instruments, experiments.NamedInstrument{Name: name, Kind: def.Kind, Config: x})
 	}
 }
@@ -146,9 +183,17 @@ func (a *actorLoader) checkPlacement(d *decoder, w workloads.Workload) {
 	}
 	for _, c := range p.Cores {
 		if c < 0 || a.opts.Host.Cores > 0 && c >= a.opts.Host.Cores {
-			d.diags = append(d.diags, fault(d.where([]string{"cores"}), "No such core", "This host has the cores 0 to %d, not %d.", a.opts.Host.Cores-1, c))
+			d.diags = append(d.diags, fault(d.where([]string{"cores"}), "No such core", "Cores are counted from 0%s, not %d.", lastCore(a.opts.Host.Cores), c))
 		}
 	}
+}
+
+// lastCore tells the number of the last core, where it is known.
+func lastCore(cores int) string {
+	if cores == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and this host's last one is %d", cores-1)
 }
 
 // checkNeeds checks the nodes and links that an instrument attaches to.

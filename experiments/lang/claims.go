@@ -125,13 +125,13 @@ func (j *judgement) checkClosure(expr, condition *customdecode.ExpressionClosure
 		return v
 	}
 	if v := see(expr); !holdsNumbers(v.Type()) {
-		j.diags = append(j.diags, fault(expr.Expression.Range(), "Wrong type", "An aggregate takes numbers, not %s.", v.Type().FriendlyName()))
+		j.diags = append(j.diags, fault(expr.Expression.Range(), "Wrong type", "An aggregate takes numbers, not %s.", friendly(v.Type())))
 	}
 	if condition == nil {
 		return
 	}
 	if v := see(condition); !canBe(v, cty.Bool) {
-		j.diags = append(j.diags, fault(condition.Expression.Range(), "Wrong type of condition", "The second argument of an aggregate says in which runs it counts: true or false, not %s.", v.Type().FriendlyName()))
+		j.diags = append(j.diags, fault(condition.Expression.Range(), "Wrong type of condition", "The second argument of an aggregate says in which runs it counts: true or false, not %s.", friendly(v.Type())))
 	}
 }
 
@@ -227,14 +227,14 @@ func (l *loader) checkClaim(j *judges, x *claimBlock) {
 	if x.Value != nil {
 		value = l.value(x.Value, ctx)
 		if !canBe(value, cty.Number) {
-			l.sink.add(fault(x.Value.Range(), "Wrong type of value", "The value of a claim is a number, not %s.", value.Type().FriendlyName()))
+			l.sink.add(fault(x.Value.Range(), "Wrong type of value", "The value of a claim is a number, not %s.", friendly(value.Type())))
 		}
 	} else if r := valueRef(x.Condition); r != nil {
-		l.report(fault(r.at, "No value here", "The claim has no attribute value that its condition could refer to."))
+		l.report(fault(r.at, "value has no value here", "The claim has no attribute value that its condition could refer to."))
 	}
 	ctx.Variables = map[string]cty.Value{"value": value}
 	if v := l.value(x.Condition, ctx); !canBe(v, cty.Bool) {
-		l.sink.add(fault(x.Condition.Range(), "Wrong type of condition", "It must be true or false, not %s. Compare the value with a bound.", v.Type().FriendlyName()))
+		l.sink.add(fault(x.Condition.Range(), "Wrong type of condition", "It must be true or false, not %s. Compare the value with a bound.", friendly(v.Type())))
 	}
 	l.sink.add(s.diags...)
 }

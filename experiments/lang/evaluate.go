@@ -57,6 +57,7 @@ type evaluated struct {
 // actors are what runs on a graph.
 type actors struct {
 	topology    *testbed.Topology // of the graph, with the queues that follow from workloads
+	text        setupText         // the blocks' part of it
 	workloads   []experiments.NamedWorkload
 	instruments []experiments.NamedInstrument
 }
@@ -64,6 +65,7 @@ type actors struct {
 // groups are the blocks of a point, in the order they are evaluated.
 type groups struct {
 	graph, actors         hclsyntax.Blocks
+	refs                  []ref // of actors
 	graphDeps, actorsDeps dependencies
 	timingDeps            dependencies
 }
@@ -71,13 +73,15 @@ type groups struct {
 func (l *loader) groupBlocks() groups {
 	var g groups
 	for _, b := range l.doc.setup {
-		deps := l.dependenciesOf(usesOfBlock(b, nil))
+		u := usesOfBlock(b, nil)
+		deps := l.dependenciesOf(u)
 		switch blockName(b) {
 		case "topology", "node", "link":
 			g.graph = append(g.graph, b)
 			g.graphDeps.merge(deps)
 		default:
 			g.actors = append(g.actors, b)
+			g.refs = append(g.refs, u.refs...)
 			g.actorsDeps.merge(deps)
 		}
 	}
@@ -135,11 +139,12 @@ func (l *loader) setup(g *groups, steady *hcl.EvalContext, p point, run runFacts
 		e.graph = l.graph(ctx, g.graph, t.Emulation)
 	})
 	acting := l.once("actors", g.actorsDeps, p, run, func(e *evaluated) {
+		net.graph.checkRefs(l, g.refs)
 		e.actors = l.actors(net.graph.context(ctx), g.actors, net.graph, t)
 	})
 	s.Topology = acting.topology
 	s.Workloads, s.Instruments = acting.workloads, acting.instruments
-	s.Text = l.text(s)
+	s.Text = l.text(s, acting.text)
 	return s
 }
 
@@ -223,19 +228,14 @@ type setupText struct {
 }
 
 type namedText struct {
-	Name   string `json:"name"`
-	Kind   string `json:"kind"`
-	Config any    `json:"config"`
+	Name   string          `json:"name"`
+	Kind   string          `json:"kind"`
+	Config json.RawMessage `json:"config"`
 }
 
-func (l *loader) text(s experiments.Setup) []byte {
-	t := setupText{Substrate: l.settings.Substrate, Duration: s.Duration.String(), Warmup: s.Warmup.String(), Topology: s.Topology}
-	for _, w := range s.Workloads {
-		t.Workloads = append(t.Workloads, namedText{w.Name, w.Kind, w.Config})
-	}
-	for _, i := range s.Instruments {
-		t.Instruments = append(t.Instruments, namedText{i.Name, i.Kind, i.Config})
-	}
+func (l *loader) text(s experiments.Setup, blocks setupText) []byte {
+	t := blocks
+	t.Substrate, t.Duration, t.Warmup, t.Topology = l.settings.Substrate, s.Duration.String(), s.Warmup.String(), s.Topology
 	text, err := json.Marshal(t)
 	if err != nil {
 		l.sink.add(globalFault("Cannot write the plan", "A value has no text: %v.", err))

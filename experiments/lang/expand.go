@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -110,7 +111,7 @@ func describe(v cty.Value) string {
 	if v.IsNull() {
 		return "null"
 	}
-	return v.Type().FriendlyName()
+	return friendly(v.Type())
 }
 
 // smokeSweep replaces the values of sweep variables that smoke names.
@@ -151,7 +152,11 @@ func (l *loader) checkSize() bool {
 	var d *hcl.Diagnostic
 	switch {
 	case points > maxPoints:
-		d = fault(at, "Sweep too large", "It has %d points (%s), more than the %d that can be planned. Split the experiment.", points, strings.Join(factors, ", "), maxPoints)
+		count := strconv.FormatUint(points, 10)
+		if points == math.MaxUint64 {
+			count = "more than 10^19"
+		}
+		d = fault(at, "Sweep too large", "It has %s points (%s), more than the %d that can be planned. Split the experiment.", count, strings.Join(factors, ", "), maxPoints)
 	case size.Runs > limit && !l.opts.Yes && l.opts.Only == "":
 		d = fault(at, "Many runs", "%d points (%s) with %d repetitions are %d runs, more than %d. Give --yes to make them, --only for a part, or a shorter sweep.",
 			points, strings.Join(factors, ", "), size.Repetitions, size.Runs, limit)
@@ -317,7 +322,7 @@ func textOf(v cty.Value) string {
 	}
 	plain, err := plainValue(v)
 	if err != nil {
-		return v.Type().FriendlyName()
+		return friendly(v.Type())
 	}
 	return jsonText(plain)
 }

@@ -61,7 +61,7 @@ func (l *loader) figureAxes(x *figureBlock, at func(string) hcl.Range) hcl.Diagn
 		x.X = names[0]
 	}
 	if x.Kind == "line" && x.X == "" {
-		diags = append(diags, fault(at(""), "Missing attribute x", "A line figure draws metrics against a sweep variable. %s", remedy("", "sweep variables", names)))
+		diags = append(diags, fault(at(""), "Missing attribute x", "A line figure draws metrics against a sweep variable; kind = \"time\" draws series. %s", remedy("", "sweep variables", names)))
 	}
 	for name, v := range map[string]string{"x": x.X, "by": x.By} {
 		if v != "" && !slices.Contains(names, v) && x.Kind == "line" {

@@ -8,8 +8,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -93,8 +95,42 @@ func (f *Files) read(fsys fs.FS, name string, s *sink) bool {
 	if parsed != nil {
 		f.parsed[name] = parsed
 	}
-	s.add(diags...)
+	for _, d := range diags {
+		s.add(f.explain(d))
+	}
 	return true
+}
+
+// bareQuantity is a quantity that stands without its quotes.
+var bareQuantity = regexp.MustCompile(`[=,\[(]\s*([0-9][0-9.]*(?:[kmgt]?bit|[kmgt]?bps|[KMG]i?B|[kmg]b|B|ns|us|ms|s|m|h|pkt|%))(?:[\s,\])}]|$)`)
+
+// explain rewrites the parser's words for the most frequent mistake: a quantity
+// that is not in quotes.
+func (f *Files) explain(d *hcl.Diagnostic) *hcl.Diagnostic {
+	if d.Subject == nil || d.Severity != hcl.DiagError {
+		return d
+	}
+	line := f.line(d.Subject.Filename, d.Subject.Start.Line)
+	m := bareQuantity.FindStringSubmatchIndex(line)
+	if m == nil {
+		return d
+	}
+	text := line[m[2]:m[3]]
+	at := *d.Subject
+	column := utf8.RuneCountInString(line[:m[2]]) + 1
+	offset := at.Start.Byte - at.Start.Column + column // right for lines of ASCII
+	at.Start = hcl.Pos{Line: at.Start.Line, Column: column, Byte: max(offset, 0)}
+	at.End = hcl.Pos{Line: at.Start.Line, Column: column + utf8.RuneCountInString(text), Byte: max(offset, 0) + len(text)}
+	return fault(at, "Quantity without quotes", "Quantities are text with a unit: write \"%s\".", text)
+}
+
+// line returns one line of a file, counted from 1.
+func (f *Files) line(name string, number int) string {
+	lines := bytes.Split(f.sources[name], []byte("\n"))
+	if number < 1 || number > len(lines) {
+		return ""
+	}
+	return strings.ToValidUTF8(strings.TrimRight(string(lines[number-1]), "\r"), "?")
 }
 
 func expandPath(fsys fs.FS, p string) ([]string, error) {
@@ -179,7 +215,8 @@ func (f *Files) text(r hcl.Range) string {
 
 // diagnostic renders one of the parser's diagnostics with its snippet.
 func (f *Files) diagnostic(d *hcl.Diagnostic) Diagnostic {
-	out := Diagnostic{Severity: SeverityError, Summary: d.Summary, Detail: d.Detail}
+	// Functions end their words with a question, the parser adds a period.
+	out := Diagnostic{Severity: SeverityError, Summary: d.Summary, Detail: strings.ReplaceAll(d.Detail, "?.", "?")}
 	if d.Severity == hcl.DiagWarning {
 		out.Severity = SeverityWarning
 	}
@@ -192,10 +229,7 @@ func (f *Files) diagnostic(d *hcl.Diagnostic) Diagnostic {
 	r := *d.Subject
 	out.File, out.Line, out.Column = r.Filename, r.Start.Line, r.Start.Column
 	out.EndLine, out.EndColumn = r.End.Line, r.End.Column
-	lines := bytes.Split(f.sources[r.Filename], []byte("\n"))
-	if r.Start.Line >= 1 && r.Start.Line <= len(lines) {
-		out.Snippet = strings.ToValidUTF8(strings.TrimRight(string(lines[r.Start.Line-1]), "\r"), "?")
-	}
+	out.Snippet = f.line(r.Filename, r.Start.Line)
 	if p := f.parsed[r.Filename]; p != nil && p.Nav != nil {
 		if nav, ok := p.Nav.(interface{ ContextString(offset int) string }); ok {
 			out.Block = nav.ContextString(r.Start.Byte)

@@ -154,6 +154,7 @@ func (g *graphLoader) node(b *hcl.Block) {
 		d.diags = append(d.diags, fault(d.where([]string{"kind"}), "Unknown node kind "+x.Kind, "%s", remedy(x.Kind, "kinds", nodeKinds)))
 	}
 	g.sink.add(d.diags...)
+	g.out.broken = g.out.broken || d.diags.HasErrors()
 	g.nodeAt[name], g.nodes[name] = b.DefRange, d
 	g.t.Nodes = append(g.t.Nodes, testbed.Node{Name: name, Kind: testbed.NodeKind(x.Kind), Sysctls: x.Sysctls})
 }
@@ -399,4 +400,16 @@ func (g *graphResult) addresses() cty.Value {
 	}
 	g.values = cty.ObjectVal(nodes)
 	return g.values
+}
+
+// checkRefs tells unknown nodes in node.NAME.
+func (g *graphResult) checkRefs(l *loader, refs []ref) {
+	if g.broken {
+		return
+	}
+	for _, r := range refs {
+		if r.root == "node" && r.first() != "" && !g.nodes[r.first()] {
+			l.report(fault(r.stepRange(0), "Unknown reference node."+r.first(), "%s", remedy(r.first(), "nodes", sortedKeys(g.nodes))))
+		}
+	}
 }

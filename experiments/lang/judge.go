@@ -184,7 +184,7 @@ func (l *loader) check(j *judges, b *hcl.Block) {
 		return
 	}
 	if v := l.value(x.Condition, j.static); !canBe(v, cty.Bool) {
-		l.sink.add(fault(x.Condition.Range(), "Wrong type of condition", "It must be true or false, not %s. Compare the value with a bound.", v.Type().FriendlyName()))
+		l.sink.add(fault(x.Condition.Range(), "Wrong type of condition", "It must be true or false, not %s. Compare the value with a bound.", friendly(v.Type())))
 	}
 	if x.ErrorMessage != nil {
 		if v := l.value(x.ErrorMessage, j.static); !canBe(v, cty.String) {
@@ -217,6 +217,9 @@ func canBe(v cty.Value, t cty.Type) bool {
 	if v.Type() == cty.DynamicPseudoType {
 		return true
 	}
-	_, err := convert.Convert(cty.UnknownVal(v.Type()), t)
+	if !v.IsKnown() {
+		v = cty.UnknownVal(v.Type())
+	}
+	_, err := convert.Convert(v, t)
 	return err == nil
 }

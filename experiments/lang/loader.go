@@ -101,6 +101,10 @@ func (l *loader) value(e hcl.Expression, ctx *hcl.EvalContext) cty.Value {
 	if diags.HasErrors() {
 		return cty.DynamicVal
 	}
+	if v.IsKnown() && !v.IsNull() && v.Type() == cty.Number && v.AsBigFloat().IsInf() {
+		l.sink.add(fault(e.Range(), "Not a finite number", "The value is infinite: a number was divided by zero."))
+		return cty.DynamicVal
+	}
 	return v
 }
 

@@ -189,11 +189,19 @@ var (
 func nameOK(name string) bool { return plainName.MatchString(name) }
 
 func badName(at hcl.Range, name, what string) *hcl.Diagnostic {
-	return fault(at, "Bad name", "The name of a %s has letters, digits, \"-\" and \"_\", at most 63: not %q.", what, name)
+	return fault(at, "Bad name", "The name of %s has letters, digits, \"-\" and \"_\", at most 63: not %q.", article(what), name)
 }
 
 func badIdentifier(at hcl.Range, name, what string) *hcl.Diagnostic {
-	return fault(at, "Bad name", "The name of a %s begins with a letter or \"_\" and has letters, digits, \"-\" and \"_\", at most 63, so that expressions can name it: not %q.", what, name)
+	return fault(at, "Bad name", "The name of %s begins with a letter or \"_\" and has letters, digits, \"-\" and \"_\", at most 63, so that expressions can name it: not %q.", article(what), name)
+}
+
+// article puts "a" or "an" in front of a noun.
+func article(noun string) string {
+	if strings.ContainsAny(noun[:1], "aeiou") {
+		return "an " + noun
+	}
+	return "a " + noun
 }
 
 // place is file:line:column of a range's start.

@@ -64,6 +64,8 @@ func (c *collector) Enter(n hclsyntax.Node) hcl.Diagnostics {
 	switch x := n.(type) {
 	case *hclsyntax.ScopeTraversalExpr:
 		c.reference(x)
+	case *hclsyntax.SplatExpr:
+		c.splat(x)
 	case hclsyntax.ChildScope:
 		c.bound = append(c.bound, x.LocalNames)
 	case *hclsyntax.FunctionCallExpr:
@@ -121,11 +123,34 @@ func stepName(step hcl.Traverser) (string, bool) {
 	case hcl.TraverseAttr:
 		return s.Name, true
 	case hcl.TraverseIndex:
+		if s.Key.Type() == cty.Number {
+			return "*", true // one element of a list
+		}
 		if s.Key.Type() == cty.String && s.Key.IsKnown() && !s.Key.IsNull() {
 			return s.Key.AsString(), true
 		}
 	}
 	return "", false
+}
+
+// splat collects result.NAME.flows[*].METRIC as one reference, so that the
+// metric can be checked.
+func (c *collector) splat(x *hclsyntax.SplatExpr) {
+	source, ok := x.Source.(*hclsyntax.ScopeTraversalExpr)
+	each, ok2 := x.Each.(*hclsyntax.RelativeTraversalExpr)
+	if !ok || !ok2 || source.Traversal.RootName() != "result" {
+		return
+	}
+	if _, direct := each.Source.(*hclsyntax.AnonSymbolExpr); !direct {
+		return
+	}
+	full := append(append(hcl.Traversal{}, source.Traversal...), hcl.TraverseIndex{Key: cty.Zero, SrcRange: x.MarkerRange})
+	full = append(full, each.Traversal...)
+	before := len(c.refs)
+	c.reference(&hclsyntax.ScopeTraversalExpr{Traversal: full, SrcRange: x.SrcRange})
+	if len(c.refs) > before && len(c.refs[before].path) < 4 {
+		c.refs = c.refs[:before]
+	}
 }
 
 // expression collects from one expression.

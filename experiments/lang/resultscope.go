@@ -115,6 +115,15 @@ func (s *resultScope) wrong(path []string) (step int, what string, known []strin
 	if n.links != nil {
 		return n.wrongLink(path)
 	}
+	if n.flows && path[1] == "flows" && len(path) > 3 && path[2] == "*" {
+		var names []string
+		for _, m := range n.order {
+			if n.metrics[m].PerFlow {
+				names = append(names, m)
+			}
+		}
+		return 3, "metrics of each flow of " + path[0], names, slices.Contains(names, path[3])
+	}
 	if _, known := n.metrics[path[1]]; known || path[1] == "flows" && n.flows {
 		return 0, "", nil, true
 	}

@@ -90,7 +90,7 @@ func (l *loader) checkRef(r ref, sc scope) *hcl.Diagnostic {
 		return unknownRoot(r, sc)
 	}
 	if !slices.Contains(sc.roots, r.root) {
-		return fault(r.at, "No "+r.root+" here", "%s has no value in %s. %s", r.root, sc.where, meaning)
+		return fault(r.at, r.root+" has no value here", "Not in %s. %s", sc.where, meaning)
 	}
 	names := l.scopeNames(r.root)
 	if names == nil || r.first() == "" {

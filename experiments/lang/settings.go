@@ -90,9 +90,14 @@ func (l *loader) inTiming(x *hcl.Diagnostic) bool {
 	return false
 }
 
-// settingRange is where an attribute of the experiment was written, or the
-// block's header.
+// settingRange is where an attribute of the experiment or its smoke block was
+// written, else the block's header.
 func (l *loader) settingRange(name string) hcl.Range {
+	for _, b := range l.doc.experiment.Body.Blocks {
+		if a := b.Body.Attributes[name]; b.Type == "smoke" && l.opts.Smoke && a != nil {
+			return a.Expr.Range()
+		}
+	}
 	if a := l.doc.experiment.Body.Attributes[name]; a != nil {
 		return a.Expr.Range()
 	}

@@ -52,7 +52,7 @@ func numbersOf(v cty.Value) ([]float64, error) {
 		}
 		return out, nil
 	}
-	return nil, numberError("numbers are wanted, not " + t.FriendlyName())
+	return nil, numberError("numbers are wanted, not " + friendly(t))
 }
 
 // listFunc makes a function over numbers or lists of numbers.
@@ -77,7 +77,7 @@ func numberList(args []cty.Value) (cty.Type, error) {
 	}
 	for i, a := range args {
 		if !holdsNumbers(a.Type()) {
-			return cty.Number, function.NewArgErrorf(i, "numbers are wanted, not %s", a.Type().FriendlyName())
+			return cty.Number, function.NewArgErrorf(i, "numbers are wanted, not %s", friendly(a.Type()))
 		}
 	}
 	return cty.Number, nil
@@ -224,5 +224,5 @@ func countOf(v cty.Value) (float64, error) {
 		}
 		return n, nil
 	}
-	return 0, numberError("numbers or true and false are wanted, not " + t.FriendlyName())
+	return 0, numberError("numbers or true and false are wanted, not " + friendly(t))
 }

@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"reflect"
 	"strconv"
@@ -236,6 +237,9 @@ func setScalar(dst reflect.Value, v cty.Value) *valueError {
 func setNumber(dst reflect.Value, n *big.Float) *valueError {
 	if k := dst.Kind(); k == reflect.Float32 || k == reflect.Float64 {
 		f, _ := n.Float64()
+		if math.IsInf(f, 0) {
+			return &valueError{"Bad value of %s", "It is infinite or beyond 10^308."}
+		}
 		dst.SetFloat(f)
 		return nil
 	}
@@ -258,8 +262,25 @@ func setNumber(dst reflect.Value, n *big.Float) *valueError {
 	return nil
 }
 
+// friendly names a type for people.
+func friendly(t cty.Type) string {
+	switch {
+	case t == cty.String:
+		return "text"
+	case t == cty.Number:
+		return "a number"
+	case t == cty.Bool:
+		return "true or false"
+	case t.IsTupleType() || t.IsListType() || t.IsSetType():
+		return "a list"
+	case t.IsObjectType() || t.IsMapType():
+		return "a map"
+	}
+	return t.FriendlyName()
+}
+
 func wrongType(want string, v cty.Value) *valueError {
-	return &valueError{"Wrong type of %s", fmt.Sprintf("It must be %s, not %s.", want, v.Type().FriendlyName())}
+	return &valueError{"Wrong type of %s", fmt.Sprintf("It must be %s, not %s.", want, friendly(v.Type()))}
 }
 
 // setDefault applies the default tag of a field, if it has one, and the

@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -197,7 +198,11 @@ func (l *loader) flagVariable(name, text string) {
 	if v.typ != cty.String && (v.typ != cty.DynamicPseudoType || v.block.Type != nil) {
 		e, diags := hclsyntax.ParseExpression([]byte(text), "--var "+name, hcl.InitialPos)
 		if diags.HasErrors() || len(usesOf(e, nil).refs) > 0 {
-			l.sink.add(tell("It is no constant value; text in lists and maps stands in quotes"))
+			why := "It is no constant value; text in lists and maps stands in quotes"
+			if v.typ.IsPrimitiveType() {
+				why = fmt.Sprintf("%q is not %s", text, friendly(v.typ))
+			}
+			l.sink.add(tell(why))
 			return
 		}
 		parsed, diags := e.Value(l.base)
@@ -241,7 +246,7 @@ func (l *loader) boolean(e hcl.Expression, ctx *hcl.EvalContext, name string) *b
 	}
 	b, err := convert.Convert(v, cty.Bool)
 	if err != nil || b.IsNull() {
-		l.sink.add(fault(e.Range(), "Wrong type of "+name, "It must be true or false, not %s.", v.Type().FriendlyName()))
+		l.sink.add(fault(e.Range(), "Wrong type of "+name, "It must be true or false, not %s.", friendly(v.Type())))
 		return nil
 	}
 	t := b.True()

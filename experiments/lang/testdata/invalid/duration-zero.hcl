@@ -1,0 +1,3 @@
+experiment "x" {
+  duration = "0s"
+}

@@ -1,0 +1,11 @@
+experiment "x" {
+  duration = "10s"
+}
+
+sweep {
+  a = [1, 2]
+}
+
+exclude {
+  when = sweep.a > 0
+}

@@ -1,0 +1,15 @@
+experiment "x" {
+  duration = "10s"
+}
+
+sweep {
+  a = [1, 2]
+}
+
+exclude {
+  when = sweep.a
+}
+
+exclude {
+  wen = true
+}

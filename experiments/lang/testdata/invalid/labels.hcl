@@ -1,0 +1,9 @@
+experiment "x" {
+  duration = "10s"
+}
+
+workload "tcp" {
+  from = "a"
+}
+
+locals "x" {}

@@ -1,0 +1,4 @@
+experiment "x" {
+  duration  = "1s"
+  emulation = "kernel"
+}

@@ -1,0 +1,11 @@
+experiment "x" {
+  duration = "10s"
+}
+
+locals {
+  a = 1
+}
+
+locals {
+  a = 2
+}

@@ -1,0 +1,8 @@
+experiment "x" {
+  duration = "10s"
+}
+
+workload "tcp" "t" {
+  from = "a"
+  to   = "host"
+}

@@ -1,0 +1,11 @@
+experiment "x" {
+  duration = "10s"
+}
+
+node "a" {}
+node "b" {}
+node "c" {}
+
+link "ab" {
+  between = ["a", "b"]
+}

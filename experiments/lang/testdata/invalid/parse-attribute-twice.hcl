@@ -1,0 +1,4 @@
+experiment "x" {
+  duration = "10s"
+  duration = "20s"
+}

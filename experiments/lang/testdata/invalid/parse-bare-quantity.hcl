@@ -1,0 +1,8 @@
+experiment "x" {
+  duration = "10s"
+}
+
+link "l" {
+  between = ["a", "b"]
+  rate    = 100mbit
+}

@@ -1,0 +1,2 @@
+experiment "x" {
+  duration = "10s"

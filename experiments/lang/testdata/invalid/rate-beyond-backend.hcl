@@ -1,0 +1,23 @@
+experiment "x" {
+  duration = "10s"
+}
+
+topology "dumbbell" "net" {
+  bottleneck {
+    rate = "400gbit"
+    rtt  = "40ms"
+  }
+}
+
+workload "tcp" "bulk" {
+  from = "left1"
+  to   = "right1"
+}
+
+node "n" {}
+link "k" {
+  between = ["n", "left1"]
+  forward {
+    rate = "50gbit"
+  }
+}

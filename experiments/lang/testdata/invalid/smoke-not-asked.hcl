@@ -1,0 +1,6 @@
+experiment "x" {
+  duration = "1s"
+  smoke {
+    warmup = 1
+  }
+}

@@ -1,0 +1,7 @@
+experiment "x" {
+  duration = "10s"
+}
+
+experiment "y" {
+  duration = "1s"
+}

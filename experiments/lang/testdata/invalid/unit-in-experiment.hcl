@@ -1,0 +1,4 @@
+experiment "x" {
+  duration = 10
+  warmup   = true
+}

@@ -1,0 +1,3 @@
+experiment "x" {
+  duraton = "10s"
+}

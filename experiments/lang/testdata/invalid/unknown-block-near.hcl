@@ -1,0 +1,7 @@
+experiment "x" {
+  duration = "10s"
+}
+
+worklaod "tcp" "a" {}
+
+variables {}

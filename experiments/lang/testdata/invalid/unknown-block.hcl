@@ -1,0 +1,5 @@
+experiment "x" {
+  duration = "10s"
+}
+
+foo "a" {}

@@ -1,0 +1,15 @@
+experiment "x" {
+  duration = "10s"
+}
+
+topology "dumbbell" "net" {
+  botleneck {
+    rate = "100mbit"
+    rtt  = "40ms"
+  }
+}
+
+workload "tcp" "bulk" {
+  from = "left1"
+  to   = "right1"
+}

@@ -1,0 +1,7 @@
+experiment "x" {
+  duration = "10s"
+}
+
+node "a" {
+  kind = "ruter"
+}
