@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"strings"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -105,8 +105,9 @@ func (j *job) show() error {
 
 // showRun prints one run: its verdict, values, actors and links.
 func (j *job) showRun(number string) error {
+	index, err := strconv.Atoi(number)
 	for _, r := range j.runs {
-		if fmt.Sprint(r.Index) != strings.TrimLeft(number, "0") && fmt.Sprintf("%04d", r.Index) != number {
+		if err != nil || r.Index != index {
 			continue
 		}
 		w := j.s.Out

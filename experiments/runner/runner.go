@@ -184,7 +184,7 @@ func (r *Runner) reuse(pr plan.Run) (*results.Run, error) {
 	r.taken = append(r.taken, old.Index)
 	run := *old
 	run.Index, run.Point, run.Repetition = pr.Index, r.exp.Points[pr.Point].Point, pr.Repetition
-	run.Checks = nil
+	run.Checks, run.Reused = nil, r.opt.Reuse.Path()
 	r.check(&run)
 	if err := r.opt.Store.Import(r.opt.Reuse, old, &run); err != nil {
 		return nil, fmt.Errorf("reuse run %d of %s: %w", old.Index, r.opt.Reuse.Path(), err)
