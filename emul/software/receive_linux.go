@@ -12,9 +12,11 @@ import (
 
 const (
 	batchSize = 64
-	// batchBytes bounds what one system call moves, so that the clock is read
-	// and releases get their turn every few tens of microseconds.
-	batchBytes = 512 << 10
+	// batchBytes bounds what one system call moves: releases get their turn
+	// every few tens of microseconds, and packets are still in the cache when
+	// they are sent on.
+	batchBytes = 128 << 10
+	minBatch   = 2
 )
 
 // mmsghdr is struct mmsghdr of recvmmsg(2).
@@ -94,7 +96,7 @@ func (w *worker) receive(d *direction) (more bool) {
 		r.msgs[i].hdr.Flags = 0
 	}
 	more = n == d.batch
-	d.batch = min(max(batchBytes*n/max(bytes, 1), 4), batchSize)
+	d.batch = min(max(batchBytes*n/max(bytes, 1), minBatch), batchSize)
 	w.agenda.update(d)
 	return more
 }
