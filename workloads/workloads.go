@@ -31,6 +31,8 @@ type Kind struct {
 	New func() Workload
 	// Actors are the implementations of the roles, run by `wirelab actor`.
 	Actors map[string]func() Actor
+	// Series define the time series its actors report.
+	Series []results.MetricDef
 }
 
 // Placement holds the attributes that all workloads share; kinds embed it.

@@ -39,6 +39,9 @@ func PingKind() workloads.Kind {
 			return &Ping{Interval: 100 * time.Millisecond, Size: 56, Wait: time.Second, IP: "4"}
 		},
 		Actors: map[string]func() workloads.Actor{rolePinger: func() workloads.Actor { return &pinger{} }},
+		Series: []results.MetricDef{
+			{Name: "rtt_s", Unit: "s", Source: sourceRTT, Definition: "Round-trip time of each answered request, at the time it was sent."},
+		},
 	}
 }
 

@@ -107,6 +107,19 @@ var slowdownMetrics = []results.MetricDef{
 	{Name: "slowdown_max_ratio", Unit: "1", Source: "as slowdown_ratio", Definition: "Largest slowdown."},
 }
 
+// series are the samples that the two roles report.
+var series = []results.MetricDef{
+	{Name: "goodput_bps", Unit: "bit/s", PerFlow: true, Source: sourceWindow,
+		Definition: "Payload received in a bin, divided by its width (interval), at the bin's end; of all flows, and of each (in wider bins with more than 100 flows)."},
+	{Name: "rtt_s", Unit: "s", PerFlow: true, Source: sourceInfo + ", tcpi_rtt", Definition: "Smoothed round-trip time."},
+	{Name: "cwnd_bytes", Unit: "bytes", PerFlow: true, Source: sourceInfo + ", tcpi_snd_cwnd x tcpi_snd_mss", Definition: "Congestion window."},
+	{Name: "ssthresh_bytes", Unit: "bytes", PerFlow: true, Source: sourceInfo + ", tcpi_snd_ssthresh x tcpi_snd_mss", Definition: "Slow start threshold (RFC 5681), once there is one."},
+	{Name: "retransmissions_count", Unit: "segments", PerFlow: true, Source: sourceInfo + ", tcpi_total_retrans", Definition: "Segments retransmitted since the flow's start."},
+	{Name: "delivery_rate_bps", Unit: "bit/s", PerFlow: true, Source: sourceInfo + ", tcpi_delivery_rate", Definition: "The kernel's latest estimate of the rate at which data is delivered."},
+	{Name: "pacing_rate_bps", Unit: "bit/s", PerFlow: true, Source: sourceInfo + ", tcpi_pacing_rate", Definition: "Rate at which the kernel paces the flow, if it does."},
+	{Name: "active_flows_count", Unit: "flows", Source: "sender", Definition: "Open flows, with arrivals; the series above, per flow, are then left out."},
+}
+
 // Metrics lists what this configuration can give.
 func (w *Workload) Metrics() []results.MetricDef {
 	out := append([]results.MetricDef(nil), bulkMetrics...)

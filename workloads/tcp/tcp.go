@@ -57,6 +57,7 @@ func Kind() workloads.Kind {
 			roleReceiver: func() workloads.Actor { return &receiver{} },
 			roleSender:   func() workloads.Actor { return &sender{} },
 		},
+		Series: series,
 	}
 }
 
