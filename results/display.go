@@ -121,10 +121,15 @@ func (s Scale) Alike(values ...float64) []string {
 	return out
 }
 
-// FormatAlike is Alike for a value with its unit and a range around it.
-func (s Scale) FormatAlike(v, low, high float64) (value, lowText, highText string) {
-	t := s.Alike(v, low, high)
-	return s.withUnit(t[0]), t[1], t[2]
+// Row formats a cell: value with its unit, range, and mean. Counts stay whole,
+// except for their mean.
+func (s Scale) Row(value, low, high, mean float64) (valueText, lowText, highText, meanText string) {
+	t := s.Alike(value, low, high)
+	meanText = s.Number(mean)
+	if i := strings.IndexByte(t[0], '.'); i >= 0 && math.Abs(mean*s.Factor) < 1e6 {
+		meanText = strconv.FormatFloat(mean*s.Factor, 'f', len(t[0])-i-1, 64)
+	}
+	return s.withUnit(t[0]), t[1], t[2], meanText
 }
 
 // FormatValue formats one value in the scale that fits it.

@@ -118,9 +118,13 @@ func markdownMedians(b *strings.Builder, d *data) {
 			}
 			scale := results.ScaleFor(c.Unit, c.Median)
 			low, high := c.Range()
-			median, lowText, highText := scale.FormatAlike(c.Median, low, high)
+			median, lowText, highText, _ := scale.Row(c.Median, low, high, c.Mean)
 			interval := lowText + " … " + highText
-			if c.Interval == nil {
+			switch {
+			case c.N == 1:
+				ranges = true
+				interval = "–"
+			case c.Interval == nil:
 				ranges = true
 				interval = "(" + interval + ")"
 			}
@@ -131,7 +135,7 @@ func markdownMedians(b *strings.Builder, d *data) {
 		fmt.Fprintf(b, "\nThe first %d of %d rows; summary.csv has all.\n", maxMarkdownRows, rows)
 	}
 	if ranges {
-		fmt.Fprintf(b, "\n( ) is the range of the values: a 95 %% interval of the median needs at least %d repetitions.\n", stat.MinForInterval)
+		fmt.Fprintf(b, "\nA 95 %% interval of the median needs at least %d valid repetitions; ( ) is the range of the values.\n", stat.MinForInterval)
 	}
 }
 
@@ -150,7 +154,7 @@ func markdownDoubts(b *strings.Builder, d *data) {
 		}
 	}
 	for _, n := range groupNotes(d.Runs) {
-		item("%s: %s", runList(n.runs), markdownText(n.text))
+		item("%s: %s", runList(n.runs), markdownText(n.words()))
 	}
 }
 

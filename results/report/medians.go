@@ -76,7 +76,7 @@ func newMedianTable(d *data, metrics []string, strips bool) *medianTable {
 				continue
 			}
 			row := newMedianRow(d, p, c)
-			if strips && t.Rows < maxStrips {
+			if strips && t.Rows < maxStrips && d.counts.Valid > len(d.table.Points) {
 				row.Strip = template.HTML(figure.Strip(c.Summary, low, high))
 			}
 			t.Ranges = t.Ranges || row.IsRange
@@ -93,9 +93,9 @@ func newMedianRow(d *data, p results.Point, c *stat.Cell) medianRow {
 	scale := results.ScaleFor(c.Unit, c.Median)
 	low, high := c.Range()
 	row := medianRow{
-		Mean: scale.Number(c.Mean), N: c.N, IsRange: c.Interval == nil && c.N > 1, Single: c.N == 1, Runs: runList(c.Runs),
+		N: c.N, IsRange: c.Interval == nil && c.N > 1, Single: c.N == 1, Runs: runList(c.Runs),
 	}
-	row.Median, row.Low, row.High = scale.FormatAlike(c.Median, low, high)
+	row.Median, row.Low, row.High, row.Mean = scale.Row(c.Median, low, high, c.Mean)
 	if c.Interval != nil {
 		row.Confidence = fmt.Sprintf("exact confidence %.1f %%", 100*c.Interval.Confidence)
 	} else {
@@ -187,6 +187,7 @@ const maxDistributions = 8
 func distributions(d *data) []distributionView {
 	type key struct{ name, point string }
 	merged := map[key]*hist.Histogram{}
+	scopes := scopeNames(d.Manifest)
 	var names []string
 	for _, r := range d.Runs {
 		if !r.Usable() {
@@ -196,7 +197,7 @@ func distributions(d *data) []distributionView {
 			if rec.Hist == nil || rec.Hist.Count() == 0 || rec.Flow >= 0 {
 				continue
 			}
-			name := rec.Actor + "." + rec.Name
+			name := seriesPath(scopes, rec.Actor, rec.Name)
 			if !slices.Contains(names, name) {
 				names = append(names, name)
 			}

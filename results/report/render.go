@@ -75,7 +75,7 @@ type drawn struct {
 func newData(in Input) *data {
 	d := &data{Input: in, table: stat.Tabulate(in.Runs), checks: sumChecks(in.Runs), counts: count(in.Manifest, in.Runs)}
 	d.metrics = orderedMetrics(d.table, in.Manifest.Metrics)
-	d.short = headlineMetrics(in, d.metrics)
+	d.short = headlineMetrics(in, d.table, d.metrics)
 	d.sweep = sweepNames(d.table.Points)
 	d.topology = figure.Topology(diagram(in))
 	c := collect(in)

@@ -10,6 +10,7 @@ package report
 
 import (
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -47,31 +48,63 @@ var headline = []string{
 // maxPerName bounds the metrics of one name in short tables.
 const maxPerName = 6
 
-// orderedMetrics returns the table's metrics in the order of their
-// definitions, undefined ones last.
+// instruments are the kinds that observe; their metrics come last.
+var instruments = []string{"tcp_info", "core_load", "backlog", "perf", "capture"}
+
+// orderedMetrics returns the table's metrics: those of workloads first, then
+// of links, then of instruments, each in the order of their definitions, and
+// undefined ones at the end.
 func orderedMetrics(t *stat.Table, defs []results.NamedMetrics) []string {
+	rank := func(kind string) int {
+		switch {
+		case kind == "link":
+			return 1
+		case slices.Contains(instruments, kind):
+			return 2
+		}
+		return 0
+	}
+	ordered := slices.Clone(defs)
+	slices.SortStableFunc(ordered, func(a, b results.NamedMetrics) int { return rank(a.Kind) - rank(b.Kind) })
+	left := map[string]bool{}
+	for _, m := range t.Metrics {
+		left[m] = true
+	}
 	var out []string
-	for _, n := range defs {
+	for _, n := range ordered {
 		for _, d := range n.Metrics {
-			if path := n.Name + "." + d.Name; slices.Contains(t.Metrics, path) && !slices.Contains(out, path) {
+			if path := n.Name + "." + d.Name; left[path] {
 				out = append(out, path)
+				delete(left, path)
 			}
 		}
 	}
-	rest := []string{}
-	for _, m := range t.Metrics {
-		if !slices.Contains(out, m) {
-			rest = append(rest, m)
+	return append(out, slices.Sorted(maps.Keys(left))...)
+}
+
+// trivial reports whether a metric says nothing: the same 0 or 1 in every run
+// (losses where none are asked for, the fairness of a single flow).
+func trivial(t *stat.Table, metric string) bool {
+	var first *stat.Cell
+	for _, p := range t.Points {
+		c := t.Cell(p.ID, metric)
+		if c == nil {
+			continue
+		}
+		if first == nil {
+			first = c
+		}
+		if c.Min != c.Max || c.Min != first.Min || c.Min != 0 && c.Min != 1 {
+			return false
 		}
 	}
-	slices.Sort(rest)
-	return append(out, rest...)
+	return true
 }
 
 // headlineMetrics picks the metrics of a short table: those on the author's
 // figures, the well-known quantities of each name (of links only in forward
 // direction), and whatever a command captured.
-func headlineMetrics(in Input, metrics []string) []string {
+func headlineMetrics(in Input, t *stat.Table, metrics []string) []string {
 	wanted := map[string]bool{}
 	for _, f := range in.Figures {
 		for _, y := range f.Y {
@@ -90,7 +123,7 @@ func headlineMetrics(in Input, metrics []string) []string {
 		name, last := splitMetric(m)
 		kind, defined := kinds[name]
 		known := slices.Contains(headline, last) && !strings.HasSuffix(name, ".reverse")
-		if !known && kind != "command" && defined {
+		if !known && kind != "command" && defined || known && trivial(t, m) {
 			return true
 		}
 		perName[name]++

@@ -217,7 +217,7 @@ func TestPageContent(t *testing.T) {
 	page := string(render(t, input(resultstest.Options{Invalid: []int{2}, Failed: []int{4}})).HTML)
 	for _, want := range []string{
 		"Does CUBIC leave Reno", "4 of 6 runs valid, 1 invalid, 1 failed", // lead
-		"0.7421 [0.701, 0.779]", "Ha et al. 2008", "not testable here", // claims
+		"0.7421 [0.7010, 0.7790]", "Ha et al. 2008", "not testable here", // claims
 		"host contended: steal 7.2", "address already in use", // runs left out
 		"generator-bound", "n/s (not supported on this host)", // doubts, events
 		"40.07 ms", "within tolerance", // calibration

@@ -51,10 +51,7 @@ func collect(in Input) *collected {
 			asked = append(asked, f.Y...)
 		}
 	}
-	names := map[string]bool{}
-	for _, n := range in.Manifest.Metrics {
-		names[n.Name] = true
-	}
+	names := scopeNames(in.Manifest)
 	wanted := figure.PickPaths(asked)
 	span := in.Manifest.Warmup + in.Manifest.Duration
 	for i, r := range in.Runs {
@@ -78,6 +75,15 @@ func collect(in Input) *collected {
 		c.all = append(c.all, traces...)
 	}
 	return c
+}
+
+// scopeNames are the names that metrics may have.
+func scopeNames(m *results.Manifest) map[string]bool {
+	names := map[string]bool{}
+	for _, n := range m.Metrics {
+		names[n.Name] = true
+	}
+	return names
 }
 
 // seriesPath names a series: by the scope name that its actor is, or is a role

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +20,7 @@ func Text(w io.Writer, in Input) error {
 	var b strings.Builder
 	table := stat.Tabulate(in.Runs)
 	metrics := orderedMetrics(table, manifest(in).Metrics)
-	shown := headlineMetrics(in, metrics)
+	shown := headlineMetrics(in, table, metrics)
 	writeMedians(&b, table, shown)
 	if hidden := len(metrics) - len(shown); hidden > 0 {
 		fmt.Fprintf(&b, "  and %d more metrics in the report and summary.csv\n", hidden)
@@ -63,23 +64,23 @@ func writeMedians(b *strings.Builder, table *stat.Table, metrics []string) {
 			}
 			scale := results.ScaleFor(c.Unit, c.Median)
 			low, high := c.Range()
-			median, lowText, highText := scale.FormatAlike(c.Median, low, high)
+			median, lowText, highText, mean := scale.Row(c.Median, low, high, c.Mean)
 			interval := lowText + " … " + highText
 			switch {
 			case c.N == 1:
-				interval = "one value"
+				interval = "–"
 				ranges++
 			case c.Interval == nil:
 				interval = "(" + interval + ")"
 				ranges++
 			}
-			rows = append(rows, append(row, median, interval, scale.Number(c.Mean), strconv.Itoa(c.N)))
+			rows = append(rows, append(row, median, interval, mean, strconv.Itoa(c.N)))
 			label = ""
 		}
 	}
 	writeTable(b, rows, len(sweep)+1)
 	if ranges > 0 {
-		fmt.Fprintf(b, "  ( ) is the range of the values: a 95 %% interval of the median needs at least %d repetitions\n", stat.MinForInterval)
+		fmt.Fprintf(b, "  a 95 %% interval of the median needs at least %d valid repetitions; ( ) is the range of the values\n", stat.MinForInterval)
 	}
 }
 
@@ -145,11 +146,11 @@ func claimValue(c results.ClaimResult) string {
 	if c.Value == nil {
 		return ""
 	}
-	s := results.FormatValue(*c.Value, "1")
-	if c.Low != nil && c.High != nil {
-		s += fmt.Sprintf(" [%s, %s]", results.FormatValue(*c.Low, "1"), results.FormatValue(*c.High, "1"))
+	if c.Low == nil || c.High == nil {
+		return results.FormatValue(*c.Value, "1")
 	}
-	return s
+	t := results.ScaleFor("1", *c.Value).Alike(*c.Value, *c.Low, *c.High)
+	return fmt.Sprintf("%s [%s, %s]", t[0], t[1], t[2])
 }
 
 // checkSum is a check over the valid runs.
@@ -201,30 +202,46 @@ func checkMessage(c results.CheckResult) string {
 
 // note is a doubt with the runs that have it.
 type note struct {
-	text string
-	runs []int
+	text  string // of the first run
+	runs  []int
+	alike bool // other runs have other numbers in it
 }
 
-// groupNotes collects the notes of all runs, in the order met.
+var numbers = regexp.MustCompile(`[0-9]+([.,][0-9]+)?`)
+
+// groupNotes collects the notes of all runs, in the order met. Notes that
+// differ in their numbers only count as one.
 func groupNotes(runs []*results.Run) []note {
 	var notes []note
+	index := map[string]int{}
 	for _, r := range runs {
 		for _, text := range r.Notes {
-			i := slices.IndexFunc(notes, func(n note) bool { return n.text == text })
-			if i < 0 {
+			shape := numbers.ReplaceAllString(text, "#")
+			i, ok := index[shape]
+			if !ok {
 				i = len(notes)
+				index[shape] = i
 				notes = append(notes, note{text: text})
 			}
 			notes[i].runs = append(notes[i].runs, r.Index)
+			notes[i].alike = notes[i].alike || text != notes[i].text
 		}
 	}
 	return notes
 }
 
+// words is the note's text, saying where its numbers are of one run only.
+func (n note) words() string {
+	if n.alike {
+		return fmt.Sprintf("%s (run %d; the others alike)", n.text, n.runs[0])
+	}
+	return n.text
+}
+
 // writeDoubts lists invalid and failed runs and the notes of all.
 func writeDoubts(b *strings.Builder, in Input) {
 	for _, n := range groupNotes(in.Runs) {
-		fmt.Fprintf(b, "note      %s: %s\n", runList(n.runs), n.text)
+		fmt.Fprintf(b, "note      %s: %s\n", runList(n.runs), n.words())
 	}
 	for _, r := range in.Runs {
 		if !r.Usable() {

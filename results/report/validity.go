@@ -15,7 +15,7 @@ type validity struct {
 	LeftOut     []leftOut
 	Notes       []noteView
 	Calibration []calibrationRow
-	Counters    []counterRow
+	Counters    *counterTable
 	Host        []counterRow
 	Events      []eventRow
 	Actors      []actorRow
@@ -32,10 +32,10 @@ type leftOut struct {
 type noteView struct{ Runs, Text string }
 
 type calibrationRow struct {
-	Link, Point, Backend                                                      string
-	RTTAsked, RTT, RTTTolerance, ForwardAsked, Forward, ReverseAsked, Reverse string
-	OK                                                                        bool
-	Verdict                                                                   string
+	Link, Point, Backend                                     string
+	RTTAsked, RTT, RTTTolerance, RateAsked, Forward, Reverse string
+	OK                                                       bool
+	Verdict                                                  string
 }
 
 type counterRow struct{ Metric, Anchor, Low, Median, High string }
@@ -54,7 +54,7 @@ type runRow struct {
 func newValidity(d *data) validity {
 	v := validity{
 		Calibration: calibrationRows(d), Events: eventRows(d.Runs), Actors: actorRows(d.Runs), Runs: runRows(d.Runs),
-		Counters: d.spreads(isCounter), Host: d.spreads(isHost),
+		Counters: counterRows(d), Host: d.spreads(isHost),
 	}
 	for _, r := range d.Runs {
 		if !r.Usable() {
@@ -62,7 +62,7 @@ func newValidity(d *data) validity {
 		}
 	}
 	for _, n := range groupNotes(d.Runs) {
-		v.Notes = append(v.Notes, noteView{runList(n.runs), n.text})
+		v.Notes = append(v.Notes, noteView{runList(n.runs), n.words()})
 	}
 	for _, f := range sortedNumbers(d.Manifest.Overhead) {
 		v.Overhead = append(v.Overhead, fact{f.name, fmt.Sprintf("%.2f %% of one core", 100*f.value)})
@@ -100,11 +100,70 @@ func words(d *data, v validity) []string {
 	return out
 }
 
-// isCounter picks what the emulation counted about itself.
-func isCounter(_, metric string) bool {
-	return strings.HasPrefix(metric, "departure_error_") || slices.Contains([]string{
-		"deadline_misses_count", "overload_drops_count", "loss_drops_count", "queue_drops_count",
-	}, metric)
+// counters are what the emulation counts about itself, with their columns.
+var counters = []struct{ metric, column string }{
+	{"departure_error_p50_s", "departure error p50"}, {"departure_error_p99_s", "p99"}, {"departure_error_max_s", "largest"},
+	{"deadline_misses_count", "late packets"}, {"overload_drops_count", "overload drops"}, {"loss_drops_count", "loss drops"}, {"queue_drops_count", "queue drops"},
+}
+
+// counterTable holds the largest value of each counter per link direction.
+type counterTable struct {
+	Columns []string
+	Rows    []counterLine
+	Quiet   int // directions that are not emulated and dropped nothing
+}
+
+type counterLine struct {
+	Name  string
+	Cells []counterCell
+}
+
+type counterCell struct{ Text, Anchor string }
+
+// counterRows lays the counters out by link direction; nil when no valid run
+// has any.
+func counterRows(d *data) *counterTable {
+	largest := map[string]float64{}
+	units := map[string]string{}
+	for _, r := range d.Runs {
+		for _, v := range r.Values {
+			if r.Usable() {
+				largest[v.Metric] = max(largest[v.Metric], v.Value)
+				units[v.Metric] = v.Unit
+			}
+		}
+	}
+	t := &counterTable{}
+	for _, c := range counters {
+		t.Columns = append(t.Columns, c.column)
+	}
+	for _, n := range d.Manifest.Metrics {
+		line := counterLine{Name: n.Name}
+		found, loud := false, false
+		for _, c := range counters {
+			m := n.Name + "." + c.metric
+			unit, ok := units[m]
+			if !ok {
+				line.Cells = append(line.Cells, counterCell{Text: "–"})
+				continue
+			}
+			if unit != "s" {
+				unit = "" // a plain count
+			}
+			found, loud = true, loud || largest[m] > 0
+			line.Cells = append(line.Cells, counterCell{results.FormatValue(largest[m], unit), anchor(m)})
+		}
+		switch {
+		case found && loud:
+			t.Rows = append(t.Rows, line)
+		case found:
+			t.Quiet++
+		}
+	}
+	if len(t.Rows)+t.Quiet == 0 {
+		return nil
+	}
+	return t
 }
 
 // isHost picks signs of contention.
@@ -138,7 +197,7 @@ func (d *data) spreads(pick func(kind, metric string) bool) []counterRow {
 		}
 		slices.Sort(values)
 		scale := results.ScaleFor(unit, values[len(values)-1])
-		high, low, median := scale.FormatAlike(values[len(values)-1], values[0], values[(len(values)-1)/2])
+		high, low, median, _ := scale.Row(values[len(values)-1], values[0], values[(len(values)-1)/2], 0)
 		out = append(out, counterRow{m, anchor(m), low, median, high})
 	}
 	return out
@@ -178,7 +237,10 @@ func calibrationOf(l results.LinkRecord, p results.Point) calibrationRow {
 	row := calibrationRow{
 		Link: l.Name, Point: p.Label(), Backend: l.Backend, OK: c.OK, Verdict: "within tolerance",
 		RTTAsked: results.FormatValue(c.RTTAskedS, "s"), RTT: results.FormatValue(c.RTTMeasuredS, "s"), RTTTolerance: results.FormatValue(c.RTTToleranceS, "s"),
-		ForwardAsked: rate(c.ForwardAskedBPS), Forward: rate(c.ForwardBPS), ReverseAsked: rate(c.ReverseAskedBPS), Reverse: rate(c.ReverseBPS),
+		RateAsked: rate(c.ForwardAskedBPS), Forward: rate(c.ForwardBPS), Reverse: rate(c.ReverseBPS),
+	}
+	if c.ReverseAskedBPS != c.ForwardAskedBPS {
+		row.RateAsked += ", back " + rate(c.ReverseAskedBPS)
 	}
 	if !c.OK {
 		row.Verdict = c.Reason
