@@ -32,6 +32,7 @@ func ForwardMain(ctx context.Context) error {
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	favour()
 	f, err := setUp(conn)
 	if err != nil {
 		_ = writeMessage(conn, kindError, []byte(err.Error())) // the parent may be gone

@@ -70,7 +70,10 @@ func (b *Backend) start() (*session, error) {
 	cmd.WaitDelay = time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Pdeathsig: syscall.SIGKILL,
-		Setpgid:   true, // an interrupt from the terminal is for the parent to handle
+		// A session of its own: an interrupt from the terminal is for the
+		// parent to handle, and the scheduler's autogroup is the child's alone
+		// (see favour).
+		Setsid: true,
 	}
 	started := make(chan error)
 	go func() {

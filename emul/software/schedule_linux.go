@@ -1,7 +1,9 @@
 package software
 
 import (
+	"os"
 	"runtime"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,6 +35,19 @@ func schedule(precise bool, core int) granted {
 		s.Nice = wantedNice
 	}
 	return s
+}
+
+// favour gives this process's scheduling group the weight of its nice value.
+// With autogroup (sched(7)) a nice value counts among the tasks of one session
+// only; to other sessions' load the group as a whole matters. Where there is
+// no autogroup, or no privilege, nothing changes.
+func favour() {
+	f, err := os.OpenFile("/proc/self/autogroup", os.O_WRONLY, 0)
+	if err != nil {
+		return
+	}
+	_, _ = f.WriteString(strconv.Itoa(wantedNice))
+	_ = f.Close()
 }
 
 // defaultCores are the cores of n workers: the last ones that the process may
