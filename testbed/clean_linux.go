@@ -47,29 +47,31 @@ func Clean(ctx context.Context, dir string) (Report, error) {
 	}
 	var errs []error
 	for _, run := range runs {
-		dead, err := journal.Adopt(dir, run)
+		c, err := cleanRun(ctx, dir, run)
 		switch {
 		case errors.Is(err, journal.ErrLive):
 			r.Live = append(r.Live, run)
-			continue
-		case errors.Is(err, os.ErrNotExist):
-			continue // somebody else's clean was faster
+		case errors.Is(err, journal.ErrGone): // somebody else's clean was faster
 		case err != nil:
-			errs = append(errs, err)
-			continue
-		}
-		c, err := undoRun(ctx, dead)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("clean run %s: %w", run, err), dead.Release())
-			continue
-		}
-		if err := dead.Remove(); err != nil {
 			errs = append(errs, fmt.Errorf("clean run %s: %w", run, err))
-			continue
+		default:
+			r.Cleaned = append(r.Cleaned, c)
 		}
-		r.Cleaned = append(r.Cleaned, c)
 	}
 	return r, errors.Join(append(errs, journal.SweepLocks(dir))...)
+}
+
+// cleanRun undoes and removes a dead run; [journal.ErrLive] if it is not dead.
+func cleanRun(ctx context.Context, dir, run string) (CleanedRun, error) {
+	dead, err := journal.Adopt(dir, run)
+	if err != nil {
+		return CleanedRun{}, err
+	}
+	c, err := undoRun(ctx, dead)
+	if err != nil {
+		return c, errors.Join(err, dead.Release())
+	}
+	return c, dead.Remove()
 }
 
 // undoRun undoes a run's steps in reverse; all are tried.

@@ -40,15 +40,7 @@ func (h *Host) Do(fn func() error) error { return h.ns.Do(fn) }
 // closed or its process ends; its environment carries the run's tag. The
 // caller waits for it.
 func (h *Host) Start(cmd *exec.Cmd) error {
-	env := cmd.Env
-	if env == nil {
-		env = os.Environ()
-	}
-	// A program of another run may be starting this one: it is ours now.
-	env = slices.DeleteFunc(slices.Clone(env), func(e string) bool {
-		return strings.HasPrefix(e, tagName) || strings.HasPrefix(e, nodeVariable)
-	})
-	cmd.Env = append(env, Tag(h.t.run), nodeVariable+h.name)
+	cmd.Env = tagged(cmd.Env, h.t.run, h.name)
 	if err := h.t.starter.Start(h.ns, cmd); err != nil {
 		return fmt.Errorf("start %s in %s: %w", cmd.Path, h.name, err)
 	}
@@ -72,6 +64,18 @@ const (
 	tagName      = "WIRELAB_RUN="
 	nodeVariable = "WIRELAB_NODE="
 )
+
+// tagged is the environment of a process in a node; nil stands for that of this
+// process, which may itself be in a node of another run.
+func tagged(env []string, run, node string) []string {
+	if env == nil {
+		env = os.Environ()
+	}
+	env = slices.DeleteFunc(slices.Clone(env), func(e string) bool {
+		return strings.HasPrefix(e, tagName) || strings.HasPrefix(e, nodeVariable)
+	})
+	return append(env, Tag(run), nodeVariable+node)
+}
 
 // Tag is the environment entry that all processes of a run carry.
 func Tag(run string) string { return tagName + run }

@@ -43,6 +43,7 @@ const fileName = "journal"
 var (
 	ErrExists = errors.New("a run of this id exists already")
 	ErrLive   = errors.New("its owner is alive")
+	ErrGone   = errors.New("there is no such run")
 )
 
 // Op says what undoing a step means.

@@ -54,17 +54,20 @@ func Runs(base string) ([]string, error) {
 }
 
 // Adopt locks the journal of a dead run and reads it. It returns [ErrLive] if
-// the owner, or somebody replaying it, is alive, and os.ErrNotExist if there is
-// no such run. The caller ends with Remove or Release.
+// the owner, or somebody replaying it, is alive, and [ErrGone] if there is no
+// such run. The caller ends with Remove or Release.
 func Adopt(base, run string) (*Dead, error) {
 	lock, err := lockBase(base, false)
+	if errors.Is(err, os.ErrNotExist) {
+		err = ErrGone
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open journal %s: %w", run, err)
 	}
 	defer lock.Close()
 	d := &Dead{base: base, run: run}
-	if _, err := os.Stat(d.Dir()); err != nil {
-		return nil, fmt.Errorf("open journal %s: %w", run, err)
+	if _, err := os.Stat(d.Dir()); errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("open journal %s: %w", run, ErrGone)
 	}
 	d.file, err = os.Open(filepath.Join(d.Dir(), fileName))
 	if errors.Is(err, os.ErrNotExist) {
