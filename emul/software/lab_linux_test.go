@@ -21,8 +21,11 @@ import (
 	"wirelab/emul/software"
 )
 
-// TestMain lets the test binary be the forwarding process.
+// TestMain lets the test binary be the forwarding process, and its parent.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "orchestrate" {
+		orchestrate()
+	}
 	if len(os.Args) > 1 && os.Args[1] == "forward" {
 		if err := software.ForwardMain(context.Background()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
