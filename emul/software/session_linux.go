@@ -38,6 +38,7 @@ type session struct {
 	closing sync.Once
 	state   sync.Mutex
 	closed  bool
+	inOrder bool // it ended with exit status 0
 	err     error
 }
 
@@ -50,6 +51,7 @@ var (
 // ended records the end of the process.
 func (s *session) ended(err error) {
 	s.state.Lock()
+	s.inOrder = err == nil
 	if !s.closed {
 		status := "exit status 0"
 		if err != nil {
@@ -165,13 +167,28 @@ func (s *session) Close() error {
 		if died != nil {
 			return // told by Err
 		}
-		if _, err = s.call(kindQuit, nil, quitTimeout); err != nil {
+		if _, err = s.call(kindQuit, nil, quitTimeout); err != nil && !s.left() {
 			err = fmt.Errorf("close links: %w", err)
+		} else {
+			err = nil
 		}
 		_ = s.conn.Close() // the child ends on it
 		s.kill()
 	})
 	return err
+}
+
+// left reports whether the process has ended in order. Asked to quit, it may
+// be gone before its answer was read.
+func (s *session) left() bool {
+	select {
+	case <-s.exited:
+		s.state.Lock()
+		defer s.state.Unlock()
+		return s.inOrder
+	case <-time.After(exitTimeout):
+		return false
+	}
 }
 
 // kill makes sure that the process is gone: end of the control socket, then
