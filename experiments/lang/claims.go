@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/customdecode"
@@ -46,6 +47,7 @@ type judgement struct {
 	*judges
 	cache map[cacheKey]perRun
 	runs  []*results.Run
+	used  map[*results.Run]bool // where the conditions were true
 	err   error
 	diags hcl.Diagnostics
 	check bool // static: closures see unknown results
@@ -56,10 +58,12 @@ type cacheKey struct {
 	run  *results.Run
 }
 
-// perRun is an expression's outcome in one run.
+// perRun is the outcome of an aggregate's argument in one run: numbers of an
+// expression, truth of a condition.
 type perRun struct {
-	value cty.Value
-	err   error
+	numbers []float64
+	truth   bool
+	err     error
 }
 
 // functions are the aggregates bound to the judgement.
@@ -141,53 +145,62 @@ func (j *judgement) collect(a aggregate, expr, condition *customdecode.Expressio
 	var out []float64
 	for _, run := range j.runs {
 		if condition != nil {
-			v, err := j.inRun(condition, run)
-			if err != nil {
-				return nil, err
+			c := j.inRun(condition, run, a, true)
+			if c.err != nil {
+				return nil, c.err
 			}
-			b, err := convert.Convert(v, cty.Bool)
-			if err != nil || b.IsNull() || !b.IsKnown() {
-				return nil, fmt.Errorf("%s: the condition of %s is neither true nor false", runText(run), a.name)
-			}
-			if !b.True() {
+			if !c.truth {
 				continue
 			}
 		}
-		v, err := j.inRun(expr, run)
-		if err != nil {
-			return nil, err
+		v := j.inRun(expr, run, a, false)
+		if v.err != nil {
+			return nil, v.err
 		}
-		values, err := reduceRun(a, v)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", runText(run), err)
-		}
-		out = append(out, values...)
+		j.used[run] = true
+		out = append(out, v.numbers...)
 	}
 	return out, nil
-}
-
-func reduceRun(a aggregate, v cty.Value) ([]float64, error) {
-	if a.name == "count" {
-		n, err := countOf(v)
-		return []float64{n}, err
-	}
-	return numbersOf(v)
 }
 
 // inRun evaluates a closure in a run. The bootstrap asks for the same values
 // thousands of times, so they are kept, unless the expression also depends on
 // names bound around the aggregate (a for expression).
-func (j *judgement) inRun(c *customdecode.ExpressionClosure, run *results.Run) (cty.Value, error) {
+func (j *judgement) inRun(c *customdecode.ExpressionClosure, run *results.Run, a aggregate, condition bool) perRun {
 	key := cacheKey{c.Expression, run}
 	if hit, ok := j.cache[key]; ok {
-		return hit.value, hit.err
+		return hit
 	}
 	refs := refsOf(c.Expression)
 	v, err := j.evaluate(c.Expression, refs, run, c.EvalContext)
-	if !slices.ContainsFunc(refs, func(r ref) bool { _, known := roots[r.root]; return !known }) {
-		j.cache[key] = perRun{v, err}
+	out := perRun{err: err}
+	switch {
+	case err != nil:
+	case condition:
+		b, err := convert.Convert(v, cty.Bool)
+		if err != nil || b.IsNull() || !b.IsKnown() {
+			out.err = fmt.Errorf("%s: the condition of %s is neither true nor false", runText(run), a.name)
+		} else {
+			out.truth = b.True()
+		}
+	default:
+		if out.numbers, err = numbersIn(a, v); err != nil {
+			out.err = fmt.Errorf("%s: %w", runText(run), err)
+		}
 	}
-	return v, err
+	if !slices.ContainsFunc(refs, func(r ref) bool { _, known := roots[r.root]; return !known }) {
+		j.cache[key] = out
+	}
+	return out
+}
+
+// numbersIn are the values that a run contributes to an aggregate.
+func numbersIn(a aggregate, v cty.Value) ([]float64, error) {
+	if a.name == "count" {
+		n, err := countOf(v)
+		return []float64{n}, err
+	}
+	return numbersOf(v)
 }
 
 // claim decodes a claim block.
@@ -248,11 +261,14 @@ func valueRef(e hcl.Expression) *ref {
 	return nil
 }
 
-// claimFunc is Claim.Eval: not for use from several goroutines at once.
+// claimFunc is Claim.Eval.
 func claimFunc(shared *judges, x *claimBlock) func([]*results.Run) (claim.Estimate, error) {
+	var mu sync.Mutex // guards cache
 	cache := map[cacheKey]perRun{}
 	return func(runs []*results.Run) (claim.Estimate, error) {
-		j := &judgement{judges: shared, cache: cache, runs: runs}
+		mu.Lock()
+		defer mu.Unlock()
+		j := &judgement{judges: shared, cache: cache, runs: runs, used: make(map[*results.Run]bool, len(runs))}
 		ctx := shared.steady.NewChild()
 		ctx.Functions = j.functions()
 		ctx.Variables = map[string]cty.Value{"value": cty.NullVal(cty.Number)}
@@ -274,6 +290,12 @@ func claimFunc(shared *judges, x *claimBlock) func([]*results.Run) (claim.Estima
 			return out, errors.New("the condition is neither true nor false")
 		}
 		out.Condition = b.True()
+		for _, run := range runs {
+			if j.used[run] {
+				out.Used = append(out.Used, run)
+				delete(j.used, run) // a resample may hold a run twice
+			}
+		}
 		return out, nil
 	}
 }

@@ -43,6 +43,8 @@ var functions = []functionDoc{
 	{"min", "min(a, b, …) or min(list)", "Smallest value.", listFunc(minimum)},
 	{"max", "max(a, b, …) or max(list)", "Largest value.", listFunc(maximum)},
 	{"quantile", "quantile(list, q)", "Value below which the share q of the values lies, interpolated between neighbours.", quantileFunc},
+	{"alltrue", "alltrue(list)", "Whether every element is true.", boolFunc(true)},
+	{"anytrue", "anytrue(list)", "Whether an element is true.", boolFunc(false)},
 	{"count", "count(list)", "Number of values; of true ones where they are true or false.", countFunc},
 
 	{"abs", "abs(x)", "Absolute value.", stdlib.AbsoluteFunc},

@@ -226,3 +226,26 @@ func countOf(v cty.Value) (float64, error) {
 	}
 	return 0, numberError("numbers or true and false are wanted, not " + friendly(t))
 }
+
+// boolFunc makes alltrue or anytrue over a list.
+func boolFunc(all bool) function.Function {
+	return function.New(&function.Spec{
+		Params: []function.Parameter{{Name: "list", Type: cty.List(cty.Bool)}},
+		Type:   function.StaticReturnType(cty.Bool),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			if !args[0].IsWhollyKnown() {
+				return cty.UnknownVal(cty.Bool), nil
+			}
+			for it := args[0].ElementIterator(); it.Next(); {
+				_, e := it.Element()
+				if e.IsNull() {
+					return cty.NilVal, numberError("a value is null")
+				}
+				if e.True() != all {
+					return cty.BoolVal(!all), nil
+				}
+			}
+			return cty.BoolVal(all), nil
+		},
+	})
+}
