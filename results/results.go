@@ -119,6 +119,8 @@ type Run struct {
 	Links   []LinkRecord                    `json:"links,omitempty"`
 	Events  []EventStatus                   `json:"events,omitempty"`
 	Checks  []CheckResult                   `json:"checks,omitempty"`
+	// Overhead is what each instrument cost, as a share of one core.
+	Overhead map[string]float64 `json:"overhead,omitempty"`
 	// Files are the raw files of the run's directory, written by the store.
 	Files []File `json:"files,omitempty"`
 }

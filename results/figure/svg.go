@@ -15,6 +15,16 @@ type canvas struct {
 	b strings.Builder
 }
 
+// escape makes s safe in XML, where most control characters must not stand.
+func escape(s string) string {
+	return html.EscapeString(strings.Map(func(r rune) rune {
+		if r < 0x20 && r != '\t' && r != '\n' || r == 0xfffe || r == 0xffff {
+			return utf8.RuneError
+		}
+		return r
+	}, s))
+}
+
 // coord writes a coordinate with at most one decimal, so that files stay small
 // and equal on every machine.
 func coord(v float64) string {
@@ -38,7 +48,7 @@ func (c *canvas) text(x, y float64, class, anchor, s string) {
 	if anchor != "start" {
 		extra = ` text-anchor="` + anchor + `"`
 	}
-	fmt.Fprintf(&c.b, `<text x="%s" y="%s" class="%s"%s>%s</text>`+"\n", coord(x), coord(y), class, extra, html.EscapeString(s))
+	fmt.Fprintf(&c.b, `<text x="%s" y="%s" class="%s"%s>%s</text>`+"\n", coord(x), coord(y), class, extra, escape(s))
 }
 
 func (c *canvas) line(x1, y1, x2, y2 float64, class string) {
@@ -59,7 +69,7 @@ func (c *canvas) circle(x, y, r float64, class string) {
 
 // tooltip wraps what draw adds in a group with a title.
 func (c *canvas) tooltip(text string, draw func()) {
-	fmt.Fprintf(&c.b, "<g><title>%s</title>\n", html.EscapeString(text))
+	fmt.Fprintf(&c.b, "<g><title>%s</title>\n", escape(text))
 	draw()
 	c.b.WriteString("</g>\n")
 }
@@ -98,7 +108,7 @@ func (c *canvas) document(id, title, desc string, width, height float64) []byte 
 	var out strings.Builder
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" class="wl" viewBox="0 0 %s %s" width="%s" height="%s" role="img" aria-labelledby="%s-t %s-d">`+"\n",
 		coord(width), coord(height), coord(width), coord(height), id, id)
-	fmt.Fprintf(&out, "<title id=\"%s-t\">%s</title>\n<desc id=\"%s-d\">%s</desc>\n", id, html.EscapeString(title), id, html.EscapeString(desc))
+	fmt.Fprintf(&out, "<title id=\"%s-t\">%s</title>\n<desc id=\"%s-d\">%s</desc>\n", id, escape(title), id, escape(desc))
 	out.WriteString(styleOpen + Style() + styleClose)
 	out.WriteString(c.b.String())
 	out.WriteString("</svg>\n")

@@ -72,6 +72,9 @@ func definitions(d *data) []definition {
 		def, ok := results.FindMetric(d.Manifest.Metrics, m)
 		if !ok {
 			def.Definition = "No definition is recorded."
+			if _, last := splitMetric(m); last == overheadMetric {
+				def.Definition, def.Source = "CPU time that this instrument used during the run.", "CLOCK_THREAD_CPUTIME_ID"
+			}
 			for _, p := range d.table.Points {
 				if c := d.table.Cell(p.ID, m); c != nil {
 					def.Unit = c.Unit

@@ -116,7 +116,7 @@ func markdownMedians(b *strings.Builder, d *data) {
 			for _, s := range d.sweep {
 				b.WriteString(" " + markdownText(p.SweepText(s)) + " |")
 			}
-			scale := results.ScaleFor(c.Unit, c.Median)
+			scale := scaleOf(d.table, c)
 			low, high := c.Range()
 			median, lowText, highText, _ := scale.Row(c.Median, low, high, c.Mean)
 			interval := lowText + " … " + highText

@@ -90,7 +90,7 @@ func newMedianTable(d *data, metrics []string, strips bool) *medianTable {
 }
 
 func newMedianRow(d *data, p results.Point, c *stat.Cell) medianRow {
-	scale := results.ScaleFor(c.Unit, c.Median)
+	scale := scaleOf(d.table, c)
 	low, high := c.Range()
 	row := medianRow{
 		N: c.N, IsRange: c.Interval == nil && c.N > 1, Single: c.N == 1, Runs: runList(c.Runs),

@@ -11,6 +11,7 @@ package report
 import (
 	"iter"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -80,6 +81,21 @@ func orderedMetrics(t *stat.Table, defs []results.NamedMetrics) []string {
 		}
 	}
 	return append(out, slices.Sorted(maps.Keys(left))...)
+}
+
+// scaleOf picks one scale for all points of a metric, so that its cells can be
+// compared at a glance; a cell far smaller than the largest gets its own.
+func scaleOf(t *stat.Table, c *stat.Cell) results.Scale {
+	largest := 0.0
+	for _, p := range t.Points {
+		if o := t.Cell(p.ID, c.Metric); o != nil {
+			largest = max(largest, math.Abs(o.Median))
+		}
+	}
+	if own := math.Abs(c.Median); own > 0 && largest > 1000*own {
+		largest = own
+	}
+	return results.ScaleFor(c.Unit, largest)
 }
 
 // trivial reports whether a metric says nothing: the same 0 or 1 in every run

@@ -232,7 +232,7 @@ func TestPageContent(t *testing.T) {
 
 // TestHostileText feeds markup through every text that comes from outside.
 func TestHostileText(t *testing.T) {
-	const evil = `<img src=x onerror="alert(1)">&'"`
+	const evil = "<img src=x onerror=\"alert(1)\">&'\x00\x1b[31m\xff]]>"
 	in := input(resultstest.Options{})
 	in.Manifest.Title, in.Manifest.Host.CPUModel = evil, evil
 	in.Claims[0].Reason = evil

@@ -62,7 +62,7 @@ func writeMedians(b *strings.Builder, table *stat.Table, metrics []string) {
 			for _, name := range sweep {
 				row = append(row, p.SweepText(name))
 			}
-			scale := results.ScaleFor(c.Unit, c.Median)
+			scale := scaleOf(table, c)
 			low, high := c.Range()
 			median, lowText, highText, mean := scale.Row(c.Median, low, high, c.Mean)
 			interval := lowText + " … " + highText

@@ -64,11 +64,32 @@ func newValidity(d *data) validity {
 	for _, n := range groupNotes(d.Runs) {
 		v.Notes = append(v.Notes, noteView{runList(n.runs), n.words()})
 	}
-	for _, f := range sortedNumbers(d.Manifest.Overhead) {
+	for _, f := range sortedNumbers(overhead(d)) {
 		v.Overhead = append(v.Overhead, fact{f.name, fmt.Sprintf("%.2f %% of one core", 100*f.value)})
 	}
 	v.Words = words(d, v)
 	return v
+}
+
+// overheadMetric is what the runner adds for every instrument.
+const overheadMetric = "overhead_cpu_s"
+
+// overhead is each instrument's share of one core: as the manifest says, else
+// the largest CPU time of a run over the length of its load.
+func overhead(d *data) map[string]float64 {
+	shares := map[string]float64{}
+	span := d.Manifest.Warmup + d.Manifest.Duration
+	for _, r := range d.Runs {
+		for _, x := range r.Values {
+			if name, last := splitMetric(x.Metric); last == overheadMetric && span > 0 {
+				shares[name] = max(shares[name], x.Value/span)
+			}
+		}
+	}
+	for name, share := range d.Manifest.Overhead {
+		shares[name] = share
+	}
+	return shares
 }
 
 // words sums the section up.

@@ -1,12 +1,8 @@
 package store
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"iter"
 	"os"
-	"path/filepath"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -146,81 +142,4 @@ func (w *sampleWriter) abort() {
 		_ = w.file.Close()
 		w.file = nil
 	}
-}
-
-// Samples reads the samples of a run in the order they were recorded. The
-// sequence ends at the first error, which it yields.
-func (d *Dir) Samples(run *results.Run) iter.Seq2[results.Sample, error] {
-	return readSamples(filepath.Join(d.runPath(run), SamplesName))
-}
-
-func readSamples(path string) iter.Seq2[results.Sample, error] {
-	return func(yield func(results.Sample, error) bool) {
-		f, err := os.Open(path)
-		if err != nil {
-			yield(results.Sample{}, fmt.Errorf("read samples: %w", err))
-			return
-		}
-		defer f.Close()
-		if err := eachRow(f, func(r row) bool {
-			return yield(results.Sample{Actor: r.Actor, Flow: r.Flow, Metric: r.Metric, Time: r.Time, Value: r.Value}, nil)
-		}); err != nil {
-			yield(results.Sample{}, fmt.Errorf("read %s: broken or truncated: %w", path, err))
-		}
-	}
-}
-
-// eachRow calls fn for every row until it returns false. A damaged file gives
-// an error, even where the decoder panics on it.
-func eachRow(f *os.File, fn func(row) bool) (err error) {
-	rows, err := openRows(f)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	buffer := make([]row, 1024)
-	for {
-		n, rerr := readRows(rows, buffer)
-		for _, r := range buffer[:n] {
-			if !fn(r) {
-				return nil
-			}
-		}
-		switch {
-		case errors.Is(rerr, io.EOF):
-			return nil
-		case rerr != nil:
-			return rerr
-		case n == 0:
-			return errors.New("the reader makes no progress")
-		}
-	}
-}
-
-// openRows opens the table, turning the decoder's panics into errors.
-func openRows(f *os.File) (rows *parquet.GenericReader[row], err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("not readable: %v", p)
-		}
-	}()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	file, err := parquet.OpenFile(f, info.Size())
-	if err != nil {
-		return nil, err
-	}
-	return parquet.NewGenericReader[row](file), nil
-}
-
-// readRows reads a batch, turning the decoder's panics into errors.
-func readRows(rows *parquet.GenericReader[row], buffer []row) (n int, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			n, err = 0, fmt.Errorf("not readable: %v", p)
-		}
-	}()
-	return rows.Read(buffer)
 }

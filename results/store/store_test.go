@@ -137,6 +137,39 @@ func TestSamplesRoundTrip(t *testing.T) {
 	}
 }
 
+// TestManySamples crosses the bound at which rows are written before Commit.
+func TestManySamples(t *testing.T) {
+	d := create(t, t.TempDir(), stamp)
+	w, err := d.BeginRun(0, point(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 1<<20 + 12345
+	for i := range n {
+		w.Sample(results.Sample{Actor: "a", Flow: int32(i % 5), Metric: []string{"x_s", "y_bps"}[i%2], Time: float64(i) / 1e3, Value: float64(i)})
+	}
+	if err := w.Err(); err != nil {
+		t.Fatal(err)
+	}
+	run := sampleRun(0, point(1), 0)
+	if err := w.Commit(run); err != nil {
+		t.Fatal(err)
+	}
+	i := 0
+	for s, err := range d.Samples(run) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := (results.Sample{Actor: "a", Flow: int32(i % 5), Metric: []string{"x_s", "y_bps"}[i%2], Time: float64(i) / 1e3, Value: float64(i)}); s != want {
+			t.Fatalf("row %d = %+v, want %+v", i, s, want)
+		}
+		i++
+	}
+	if i != n {
+		t.Errorf("%d rows, want %d", i, n)
+	}
+}
+
 func TestNoSamplesIsAnEmptyTable(t *testing.T) {
 	d := create(t, t.TempDir(), stamp)
 	run := sampleRun(0, point(1), 0)
