@@ -29,7 +29,7 @@ import (
 func init() {
 	roles["world"] = world
 	roles["victim"] = victim
-	roles["idle"] = func([]string) error { select {} }
+	roles["idle"] = func([]string) error { time.Sleep(time.Hour); return nil }
 }
 
 // TestCleanAfterKill kills a process that builds and holds testbeds at random

@@ -110,7 +110,7 @@ var runID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 // returns [ErrExists] when there is one, live or dead. The version is that of
 // the calling program.
 func Create(base, run, version string) (*Journal, error) {
-	if !runID.MatchString(run) {
+	if !runID.MatchString(run) || run == lockDir {
 		return nil, fmt.Errorf("create journal: run id %q: use letters, digits, - and _, at most 64", run)
 	}
 	lock, err := lockBase(base, true)
