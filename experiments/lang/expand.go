@@ -25,6 +25,7 @@ type sweepVariable struct {
 	at     hcl.Range
 	expr   hcl.Expression
 	values []cty.Value
+	labels []string // of the values, in point IDs
 }
 
 // point is one combination, before evaluation.
@@ -64,9 +65,14 @@ func (l *loader) expand() ([]point, bool) {
 		l.sweep[i].values = l.sweepValues(&l.sweep[i], l.value(l.sweep[i].expr, ctx))
 	}
 	l.smokeSweep(ctx)
-	for _, v := range l.sweep {
+	for i, v := range l.sweep {
+		l.sweep[i].labels = labels(v.values)
 		ok = ok && len(v.values) > 0
 		l.result.SweepNames = append(l.result.SweepNames, v.name)
+	}
+	if ok {
+		l.files.size = l.sweepSize()
+		l.narrow()
 	}
 	if !ok || !l.checkSize() {
 		return nil, false
@@ -130,17 +136,22 @@ func (l *loader) smokeSweep(ctx *hcl.EvalContext) {
 	})
 }
 
-// checkSize counts the runs before a point is made, and asks for confirmation
-// of many.
-func (l *loader) checkSize() bool {
+// sweepSize multiplies what the sweep has.
+func (l *loader) sweepSize() Size {
 	points := uint64(1)
-	var factors []string
 	for _, v := range l.sweep {
 		points = multiply(points, uint64(len(v.values)))
+	}
+	return Size{Points: points, Repetitions: l.settings.Repetitions, Runs: multiply(points, uint64(l.settings.Repetitions))}
+}
+
+// checkSize asks for confirmation of many runs, before a point is made.
+func (l *loader) checkSize() bool {
+	size := l.sweepSize()
+	var factors []string
+	for _, v := range l.sweep {
 		factors = append(factors, fmt.Sprintf("%s has %d", v.name, len(v.values)))
 	}
-	size := Size{Points: points, Repetitions: l.settings.Repetitions, Runs: multiply(points, uint64(l.settings.Repetitions))}
-	l.files.size = size
 	limit := l.opts.MaxRuns
 	if limit == 0 {
 		limit = DefaultMaxRuns
@@ -151,15 +162,15 @@ func (l *loader) checkSize() bool {
 	}
 	var d *hcl.Diagnostic
 	switch {
-	case points > maxPoints:
-		count := strconv.FormatUint(points, 10)
-		if points == math.MaxUint64 {
+	case size.Points > maxPoints:
+		count := strconv.FormatUint(size.Points, 10)
+		if size.Points == math.MaxUint64 {
 			count = "more than 10^19"
 		}
 		d = fault(at, "Sweep too large", "It has %s points (%s), more than the %d that can be planned. Split the experiment.", count, strings.Join(factors, ", "), maxPoints)
-	case size.Runs > limit && !l.opts.Yes && l.opts.Only == "":
+	case size.Runs > limit && !l.opts.Yes:
 		d = fault(at, "Many runs", "%d points (%s) with %d repetitions are %d runs, more than %d. Give --yes to make them, --only for a part, or a shorter sweep.",
-			points, strings.Join(factors, ", "), size.Repetitions, size.Runs, limit)
+			size.Points, strings.Join(factors, ", "), size.Repetitions, size.Runs, limit)
 	default:
 		return true
 	}
@@ -180,11 +191,9 @@ func multiply(a, b uint64) uint64 {
 func (l *loader) pick(ctx *hcl.EvalContext) ([]point, bool) {
 	excludes := l.decodeExcludes()
 	index := make([]int, len(l.sweep))
-	ids := map[string]bool{}
 	var out []point
 	for {
 		p := l.point(index)
-		p.ID = unique(p.ID, p.Sweep, ids)
 		if l.wanted(p) && !l.excluded(ctx, excludes, p) {
 			out = append(out, p)
 		}
@@ -240,9 +249,9 @@ func (l *loader) point(index []int) point {
 			s.Number = &f
 		}
 		p.Sweep = append(p.Sweep, s)
-		parts = append(parts, v.name+"="+safe(s.Text))
+		parts = append(parts, v.name+"="+v.labels[index[i]])
 	}
-	p.ID = strings.Join(parts, ",")
+	p.ID = shortened(strings.Join(parts, ","))
 	if len(parts) == 0 {
 		p.ID = "all"
 	}
@@ -263,22 +272,59 @@ func safe(text string) string {
 	}, text)
 }
 
+// labels name the values of a sweep variable inside point IDs. Values that are
+// the same once unsafe characters are replaced (or, on some file systems, but
+// for capitals) are told apart by a hash.
+func labels(values []cty.Value) []string {
+	out := make([]string, len(values))
+	taken := map[string]bool{}
+	for i, v := range values {
+		text := textOf(v)
+		out[i] = safe(text)
+		if taken[strings.ToLower(out[i])] {
+			out[i] += "-" + shortHash(text)
+		}
+		taken[strings.ToLower(out[i])] = true
+	}
+	return out
+}
+
+func shortHash(text string) string {
+	h := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(h[:4])
+}
+
 // maxID is the longest point ID; run directories add to it, and file names
 // have at most 255 bytes.
 const maxID = 120
 
-// unique makes an ID that is too long, or that another point has after unsafe
-// characters were replaced, unique by a hash of the values.
-func unique(id string, values []results.SweepValue, taken map[string]bool) string {
-	if len(id) > maxID || taken[strings.ToLower(id)] {
-		h := sha256.New()
-		for _, v := range values {
-			fmt.Fprintf(h, "%q=%q\n", v.Name, v.Text)
-		}
-		id = id[:min(len(id), maxID-9)] + "-" + hex.EncodeToString(h.Sum(nil))[:8]
+// shortened cuts an ID that is too long, and keeps it unique by a hash.
+func shortened(id string) string {
+	if len(id) <= maxID {
+		return id
 	}
-	taken[strings.ToLower(id)] = true
-	return id
+	return id[:maxID-9] + "-" + shortHash(id)
+}
+
+// narrow leaves out the values that --only cannot mean, so that a part of a
+// large sweep is planned without walking through all of it.
+func (l *loader) narrow() {
+	if l.opts.Only == "" {
+		return
+	}
+	for i := range l.sweep {
+		v := &l.sweep[i]
+		var values []cty.Value
+		var kept []string
+		for n, label := range v.labels {
+			if slices.Contains(strings.Split(l.opts.Only, ","), v.name+"="+label) {
+				values, kept = append(values, v.values[n]), append(kept, label)
+			}
+		}
+		if len(values) > 0 {
+			v.values, v.labels = values, kept
+		}
+	}
 }
 
 // wanted applies --only: the whole ID, or all of the values named.
