@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,9 +20,10 @@ type Options struct {
 	// must be given (see [NewRunID]).
 	RunID string
 	// Journal is told every undo step before it is needed; it serves one
-	// testbed at a time. Nil: Up creates one in [journal.DefaultDir] and Close
-	// removes it.
+	// testbed at a time. Nil: Up creates one in Dir and Close removes it.
 	Journal *journal.Journal
+	// Dir is where Up creates a journal; "" means [journal.DefaultDir].
+	Dir string
 	// Version of the program, for the journal that Up creates.
 	Version string
 	// Backend joins the impaired links; may be nil if there are none.
@@ -184,7 +186,7 @@ func (t *Testbed) up(ctx context.Context, opt Options) error {
 
 func (t *Testbed) openJournal(opt Options) error {
 	if t.journal == nil {
-		j, err := journal.Create(journal.DefaultDir, opt.RunID, opt.Version)
+		j, err := journal.Create(cmp.Or(opt.Dir, journal.DefaultDir), opt.RunID, opt.Version)
 		if err != nil {
 			return err
 		}
