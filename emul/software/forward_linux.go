@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -226,5 +227,29 @@ func (f *forwarder) stop() error {
 		errs = append(errs, l.close())
 	}
 	f.logs = nil
+	closeAll(f.sockets)
+	f.sockets = nil
 	return errors.Join(errs...)
+}
+
+// closers is how many sockets are closed at once.
+const closers = 128
+
+// closeAll closes sockets side by side: the kernel waits for a grace period in
+// each close of a packet socket, and concurrent ones wait for the same.
+func closeAll(fds []int) {
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range min(closers, len(fds)) {
+		wg.Go(func() {
+			for fd := range next {
+				_ = unix.Close(fd) // nothing is to be done about it
+			}
+		})
+	}
+	for _, fd := range fds {
+		next <- fd
+	}
+	close(next)
+	wg.Wait()
 }

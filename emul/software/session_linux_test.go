@@ -343,8 +343,10 @@ func TestThousandLinks(t *testing.T) {
 		imp := emul.Impairment{Rate: 1e6, Delay: time.Duration(i) * time.Microsecond}
 		cables[i] = emul.Cable{Name: fmt.Sprint("l", i), Forward: imp, Reverse: imp, A: p, B: p}
 	}
+	joining := time.Now()
 	session, err := newBackend(&syncBuffer{}, nil).Join(t.Context(), cables)
 	check(t, err)
+	t.Logf("joining 1000 links takes %v", time.Since(joining))
 	defer session.Close()
 	check(t, session.Arm())
 	for range 3 {
@@ -361,6 +363,9 @@ func TestThousandLinks(t *testing.T) {
 		check(t, err)
 	}
 	t.Logf("light counters of 1000 links take %v", time.Since(start)/reads)
+	closing := time.Now()
+	check(t, session.Close())
+	t.Logf("closing 1000 links takes %v", time.Since(closing))
 }
 
 func TestSupports(t *testing.T) {
