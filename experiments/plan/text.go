@@ -12,8 +12,8 @@ import (
 
 // Text limits: what is longer is cut, and the JSON form has all of it.
 const (
-	maxNodes  = 40
-	maxLinks  = 40
+	maxNodes  = 20
+	maxLinks  = 20
 	maxPoints = 40
 	maxRuns   = 40
 )
@@ -159,7 +159,9 @@ func setupLines(s *experiments.Setup) []string {
 		group := ""
 		for _, l := range linkLines(s.Topology) {
 			if !strings.HasPrefix(l, " ") {
-				group, _, _ = strings.Cut(l, ":")
+				var what string
+				group, what, _ = strings.Cut(l, ": ")
+				out = append(out, group+": "+what)
 				continue
 			}
 			out = append(out, group+" "+strings.TrimSpace(l))
@@ -178,6 +180,9 @@ func workloadRows(s *experiments.Setup) [][]string {
 		where := c.On
 		if c.From != "" || c.To != "" {
 			where = c.From + " -> " + c.To
+		}
+		if rtt, ok := pathRTT(s.Topology, c.From, c.To); ok {
+			where += ", base RTT " + milliseconds(rtt)
 		}
 		row := []string{w.Name, w.Kind, where}
 		switch {

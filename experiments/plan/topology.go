@@ -44,45 +44,61 @@ func nodeRows(t *testbed.Topology) [][]string {
 // linkLines tell every link: its ends, backend and stages. Links that do the
 // same are told together.
 func linkLines(t *testbed.Topology) []string {
-	var out []string
-	bare := 0
-	var bareNames []string
-	shown := 0
+	type group struct {
+		what  []string // backend, then the stages
+		links []string
+	}
+	groups := map[string]*group{}
+	var order []*group
 	for i := range t.Links {
 		l := &t.Links[i]
-		if l.Backend == testbed.BackendNone || l.Backend == "" && l.Forward.IsZero() && l.Reverse.IsZero() {
-			bare++
-			bareNames = append(bareNames, l.Name)
-			continue
+		what := describeLink(l)
+		key := strings.Join(what, "\n")
+		g := groups[key]
+		if g == nil {
+			g = &group{what: what}
+			groups[key] = g
+			order = append(order, g)
 		}
-		if shown++; shown > maxLinks {
-			continue
-		}
-		out = append(out, describeLink(l)...)
+		g.links = append(g.links, fmt.Sprintf("%s (%s -> %s)", l.Name, l.A, l.B))
 	}
-	if shown > maxLinks {
-		out = append(out, fmt.Sprintf("and %d more links", shown-maxLinks))
-	}
-	if bare > 0 {
-		names := strings.Join(bareNames[:min(bare, 8)], ", ")
-		if bare > 8 {
-			names += fmt.Sprintf(" and %d more", bare-8)
+	var out []string
+	for n, g := range order {
+		if n == maxLinks {
+			out = append(out, fmt.Sprintf("and %d more kinds of links", len(order)-n))
+			break
 		}
-		out = append(out, fmt.Sprintf("bare veth pairs: %s", names))
+		word := "link"
+		if len(g.links) > 1 {
+			word = "links"
+		}
+		names := strings.Join(g.links[:min(len(g.links), 4)], ", ")
+		if len(g.links) > 4 {
+			names += fmt.Sprintf(" and %d more", len(g.links)-4)
+		}
+		out = append(out, word+" "+names+": "+g.what[0])
+		out = append(out, g.what[1:]...)
 	}
 	return out
 }
 
+// describeLink tells who carries a link and what it does.
 func describeLink(l *testbed.Link) []string {
-	head := fmt.Sprintf("link %s: %s -> %s", l.Name, l.A, l.B)
+	head := "a bare veth pair"
+	switch {
+	case l.Backend != testbed.BackendNone && l.Backend != "":
+		head = fmt.Sprintf("backend %s, %s", l.Backend, l.Why)
+	case !l.Forward.IsZero() || !l.Reverse.IsZero():
+		head = "backend not yet chosen"
+	}
 	if l.MTU != 0 && l.MTU != 1500 {
 		head += fmt.Sprintf(", MTU %d", l.MTU)
 	}
-	if l.Backend != "" {
-		head += fmt.Sprintf(", backend %s (%s)", l.Backend, l.Why)
-	}
 	if l.Mode == emul.ModePrecise {
 		head += ", precise"
+	}
+	if l.Forward.IsZero() && l.Reverse.IsZero() {
+		return []string{head}
 	}
 	rtt := l.Forward.Delay + l.Reverse.Delay
 	out := []string{head}
@@ -138,9 +154,31 @@ func inBDP(i emul.Impairment, rtt time.Duration, mtu int) string {
 		text = "at most " + milliseconds(drain.Round(time.Microsecond))
 	}
 	if product := float64(i.Rate) / 8 * rtt.Seconds(); product > 0 {
-		text += fmt.Sprintf(", %.3g x %s x %s / 8", float64(size)/product, i.Rate, milliseconds(rtt))
+		text += fmt.Sprintf(", %.3g x %s x %s / 8 of this link", float64(size)/product, i.Rate, milliseconds(rtt))
 	}
 	return " (" + text + ")"
+}
+
+// pathRTT is the propagation delay there and back between two nodes.
+func pathRTT(t *testbed.Topology, from, to string) (time.Duration, bool) {
+	if t == nil || from == "" || to == "" {
+		return 0, false
+	}
+	hops, err := t.Path(from, to)
+	if err != nil {
+		return 0, false
+	}
+	crossed := map[string]bool{}
+	for _, h := range hops {
+		crossed[h.Link] = true
+	}
+	var rtt time.Duration
+	for i := range t.Links {
+		if l := &t.Links[i]; crossed[l.Name] {
+			rtt += l.Forward.Delay + l.Reverse.Delay
+		}
+	}
+	return rtt, true
 }
 
 // given lists the attributes of a workload that have a value, in the order of
