@@ -50,13 +50,13 @@ func (p *Process) Result() Result {
 	}
 	out.Status, out.Error = p.judge()
 	if out.MaxCoreLoad >= boundLoad {
-		out.Notes = append(out.Notes, fmt.Sprintf("generator-bound: %s used %.0f %% of a core", r.actor, 100*out.MaxCoreLoad))
+		out.Notes = append(out.Notes, fmt.Sprintf("generator-bound: it used %.0f %% of a core", 100*out.MaxCoreLoad))
 	}
 	if r.badLines > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("%s wrote %d unreadable messages, see its log", r.actor, r.badLines))
+		out.Notes = append(out.Notes, fmt.Sprintf("it wrote %d unreadable messages, see its log", r.badLines))
 	}
 	if r.missing > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("%s reported %d values that are no finite number", r.actor, r.missing))
+		out.Notes = append(out.Notes, fmt.Sprintf("it reported %d values that are no finite number", r.missing))
 	}
 	return out
 }

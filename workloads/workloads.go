@@ -104,6 +104,9 @@ type Outcome struct {
 	Flows  []map[string]float64 // per flow, in flow order; nil where none
 	Status results.Status       // ok, partial or no_data
 	Notes  []string             // doubts, for example "generator-bound"
+	// Invalid holds reasons why the run must not be trusted: the generator fell
+	// behind, so that the load was not what was asked.
+	Invalid []string
 }
 
 // Spec is the first message to an actor.

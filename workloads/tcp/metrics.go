@@ -7,7 +7,8 @@ const (
 	sourceWindow = "receiver"
 )
 
-// bulkMetrics exist for every tcp workload.
+// bulkMetrics exist for every tcp workload. With arrivals a flow is short, and
+// only its completion is kept: flows[*] are those that completed.
 var bulkMetrics = []results.MetricDef{
 	{Name: "goodput_bps", Unit: "bit/s", PerFlow: true, Source: sourceWindow,
 		Definition: "Payload that the receiver's socket gave to the application in the measurement window, divided by the window's length. " +

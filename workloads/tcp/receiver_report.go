@@ -79,7 +79,7 @@ func (r *receiver) summarise() {
 				}
 			}
 		}
-		if len(flows) <= maxFlowRecords {
+		if len(flows) <= maxFlowRecords && (r.w.Arrivals == nil || r.counts(f) && done > 0) {
 			r.env.Summary(int32(f.flow), values, nil)
 		}
 	}

@@ -85,13 +85,16 @@ func (w *Workload) reduceFlows(out *workloads.Outcome, s said, length float64) {
 			out.Values["offered_load_bps"] = s.sender[-1]["offered_bytes"] * 8 / length
 		}
 	}
-	// A number beyond the schedule means that the records were limited.
-	n := int(s.sender[-1]["flows_count"])
-	if w.Arrivals == nil {
-		n = w.Flows
+	n := w.Flows
+	if w.Arrivals != nil {
+		n = int(s.sender[-1]["flows_count"])
 	}
 	if n > maxFlowRecords {
 		out.Notes = append(out.Notes, fmt.Sprintf("%d flows: more than %d are not reported one by one", n, maxFlowRecords))
+		return
+	}
+	if w.Arrivals != nil {
+		out.Flows = completed(s.receiver, n)
 		return
 	}
 	shares := make([]float64, 0, n)
@@ -99,11 +102,7 @@ func (w *Workload) reduceFlows(out *workloads.Outcome, s said, length float64) {
 		flow := map[string]float64{}
 		maps.Copy(flow, s.sender[i])
 		r := s.receiver[i]
-		for _, name := range []string{"fct_s", "slowdown_ratio", "size_bytes"} {
-			if v, ok := r[name]; ok {
-				flow[name] = v
-			}
-		}
+		putCompletion(flow, r)
 		if length > 0 {
 			// A flow that never got through delivered nothing.
 			flow["received_bytes"] = r["window_bytes"]
@@ -112,9 +111,30 @@ func (w *Workload) reduceFlows(out *workloads.Outcome, s said, length float64) {
 		}
 		out.Flows = append(out.Flows, flow)
 	}
-	if len(shares) > 0 && w.Arrivals == nil {
-		if j := jain(shares); j > 0 {
-			out.Values["fairness_ratio"] = j
+	if j := jain(shares); j > 0 {
+		out.Values["fairness_ratio"] = j
+	}
+}
+
+// completed returns what the receiver said of arriving flows that started in
+// the window and completed, in the order of their start.
+func completed(receiver map[int32]map[string]float64, n int) []map[string]float64 {
+	var out []map[string]float64
+	for i := range int32(n) {
+		flow := map[string]float64{}
+		putCompletion(flow, receiver[i])
+		if _, done := flow["fct_s"]; done {
+			out = append(out, flow)
+		}
+	}
+	return out
+}
+
+// putCompletion copies what a flow with a size has.
+func putCompletion(flow, receiver map[string]float64) {
+	for _, name := range []string{"fct_s", "slowdown_ratio", "size_bytes"} {
+		if v, ok := receiver[name]; ok {
+			flow[name] = v
 		}
 	}
 }
@@ -142,12 +162,24 @@ func (w *Workload) reduceCompletion(out *workloads.Outcome, sender, receiver map
 	}
 }
 
-// lateLimit is the lateness of arrivals from which the generator is in doubt.
-const lateLimit = 0.010
+// The lateness in s of one arrival in a hundred from which the generator is in
+// doubt, and from which the load was not what was asked.
+const (
+	doubtfulLateness = 0.010
+	invalidLateness  = 0.100
+)
 
 func (w *Workload) notes(out *workloads.Outcome, sender map[string]float64) {
-	if late := sender["start_lateness_p99_s"]; late > lateLimit {
-		out.Notes = append(out.Notes, fmt.Sprintf("generator fell behind: 1 %% of the flows started %.0f ms or more after their time", late*1e3))
+	late := sender["start_lateness_p99_s"]
+	reason := fmt.Sprintf("generator fell behind: 1 %% of the flows started %.0f ms or more after their time", late*1e3)
+	switch {
+	case late > invalidLateness:
+		out.Invalid = append(out.Invalid, reason)
+	case late > doubtfulLateness:
+		out.Notes = append(out.Notes, reason)
+	}
+	if _, ok := out.Values["goodput_bps"]; !ok && w.Bytes > 0 {
+		out.Notes = append(out.Notes, "all flows ended before the measurement window began: only their completion is known; leave warmup out")
 	}
 	if failed := sender["failed_count"]; failed > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("%.0f of %.0f flows failed, see the sender's log", failed, sender["started_count"]))

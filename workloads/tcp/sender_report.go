@@ -36,7 +36,7 @@ func (s *sampler) finish() totals {
 		if o.last.minRTT > 0 {
 			minRTT = min(minRTT, o.last.minRTT)
 		}
-		if len(flows) <= maxFlowRecords {
+		if s.w.Arrivals == nil && len(flows) <= maxFlowRecords {
 			values := make(map[string]float64)
 			c.put(values)
 			putRTT(values, o.rtts, o.last.minRTT)

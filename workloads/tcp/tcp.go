@@ -49,7 +49,8 @@ func Kind() workloads.Kind {
 	return workloads.Kind{
 		Name: "tcp",
 		Doc: "Kernel TCP from one node to another: bulk flows for the whole load or of a given size, or flows that arrive by themselves. " +
-			"Our own sender and receiver; the receiver discards the payload unread.",
+			"Our own sender and receiver; the receiver discards the payload unread. " +
+			"With arrivals, flows[*] are the flows that started in the measurement window and completed, with their completion time, slowdown and size only.",
 		New: func() workloads.Workload {
 			return &Workload{Flows: 1, Congestion: "cubic", IP: "4", Interval: 100 * time.Millisecond, InfoInterval: 10 * time.Millisecond}
 		},
