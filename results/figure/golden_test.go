@@ -213,6 +213,12 @@ func TestTopology(t *testing.T) {
 		chain = append(chain, fmt.Sprintf("n%d-n%d*", i, i+1))
 	}
 	golden(t, "topology-chain", figure.Topology(diagram(chain...)))
+	golden(t, "topology-tree", figure.Topology(diagram("r0-r1*", "r0-r2*", "r0-r3", "r1-a1", "r1-a2", "r1-a3", "r2-b1", "r2-b2", "r3-c1", "r3-r4*", "r4-d1", "r4-d2")))
+	var star []string
+	for i := range 18 {
+		star = append(star, fmt.Sprintf("s-n%d", i)+map[bool]string{true: "*"}[i%6 == 0])
+	}
+	golden(t, "topology-bigstar", figure.Topology(diagram(star...)))
 	golden(t, "topology-none", figure.Topology(nil))
 	var big []string
 	for i := range 99 {

@@ -103,10 +103,16 @@ type place struct{ x, y float64 }
 // layout puts trees on their spine and other graphs on a circle; it returns
 // places from 0 and how wide they are.
 func (g *graph) layout() (places []place, width float64) {
-	if s := g.spine(); s != nil {
-		places = g.alongSpine(s)
-	} else {
+	spine := g.spine()
+	switch {
+	case spine == nil:
 		places = g.onCircle()
+	case len(spine) == 3 && len(g.names) > manyLeaves:
+		places = g.aroundHub(spine[1])
+	case g.bushy(spine):
+		places = g.asTree(spine[len(spine)/2])
+	default:
+		places = g.alongSpine(spine)
 	}
 	minX, maxX, minY := math.Inf(1), math.Inf(-1), math.Inf(1)
 	for _, p := range places {
@@ -177,6 +183,72 @@ func (g *graph) alongSpine(spine []int) []place {
 			places[v] = place{x + offset*float64(j%2), y + float64(j+1)}
 		}
 	}
+	return places
+}
+
+// manyLeaves is the size from which a star is drawn around its hub.
+const manyLeaves = 10
+
+// aroundHub puts the hub of a star in the middle of its leaves.
+func (g *graph) aroundHub(hub int) []place {
+	places := make([]place, len(g.names))
+	n := len(g.names) - 1
+	radius := max(1.5, float64(n)*0.085)
+	i := 0
+	for v := range places {
+		if v == hub {
+			continue
+		}
+		angle := 2*math.Pi*float64(i)/float64(n) - math.Pi/2
+		places[v] = place{radius * 1.5 * math.Cos(angle), radius * math.Sin(angle)}
+		i++
+	}
+	return places
+}
+
+// bushy reports whether too much hangs from the inner nodes of the spine to
+// be drawn in columns below them.
+func (g *graph) bushy(spine []int) bool {
+	distance, _, origin := g.walk(spine...)
+	inner := make([]int, len(spine))
+	for v, d := range distance {
+		o := origin[v]
+		if d > 1 {
+			return true
+		}
+		if d == 1 && o > 1 && o < len(spine)-2 {
+			inner[o]++
+		}
+	}
+	return slices.Max(inner) > 3
+}
+
+// asTree draws a tree from its root on the left, every leaf on a line of its
+// own.
+func (g *graph) asTree(root int) []place {
+	const line = 0.55
+	places := make([]place, len(g.names))
+	next := 0.0
+	var put func(v, parent int, depth float64) float64
+	put = func(v, parent int, depth float64) float64 {
+		first, last, leaf := 0.0, 0.0, true
+		for _, w := range g.near[v] {
+			if w == parent {
+				continue
+			}
+			last = put(w, v, depth+1)
+			if leaf {
+				first, leaf = last, false
+			}
+		}
+		if leaf {
+			first, last = next, next
+			next += line
+		}
+		places[v] = place{depth, (first + last) / 2}
+		return places[v].y
+	}
+	put(root, -1, 0)
 	return places
 }
 

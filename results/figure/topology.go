@@ -117,17 +117,25 @@ func drawGraph(c *canvas, d *results.Diagram) float64 {
 	return bottom
 }
 
-// nameNode writes a node's name below it, or above or beside it where a link
-// leaves downwards.
+// nameNode writes a node's name below it; above or beside it where a link
+// leaves downwards or another node stands close.
 func (g *graph) nameNode(c *canvas, i int, places []place, x, y, slot float64) {
-	up, down := false, false
+	const near = 0.6 // rows
+	up, down, crowded := false, false, false
 	for _, n := range g.near[i] {
 		if dx, dy := places[n].x-places[i].x, places[n].y-places[i].y; math.Abs(dx) < 0.25 {
 			up, down = up || dy < 0, down || dy > 0
 		}
 	}
+	for j, p := range places {
+		if j != i && math.Abs(p.x-places[i].x) < 0.25 && math.Abs(p.y-places[i].y) < near {
+			crowded = true
+		}
+	}
 	switch name := clip(g.names[i], slot); {
-	case down && up:
+	case (crowded || down && up) && len(g.near[i]) > 0 && places[g.near[i][0]].x > places[i].x:
+		c.text(x-14, y+4, "sm", "end", name)
+	case crowded || down && up:
 		c.text(x+14, y+4, "sm", "start", name)
 	case down:
 		c.text(x, y-16, "sm", "middle", name)
