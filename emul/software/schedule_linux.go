@@ -16,31 +16,40 @@ const (
 
 // schedule asks for the best timing that the calling thread may have.
 // What is refused is done without.
-func schedule(precise bool, core int) granted {
+//
+// The class is SCHED_FIFO in both modes: in any other one a thread that wakes
+// may have to wait for the end of the running thread's slice, some
+// milliseconds, on kernels that preempt lazily. See [worker.yieldClass] for
+// what keeps it from starving its core.
+func schedule(core int) granted {
 	s := granted{Core: -1}
 	// Timers may otherwise be 50 us late on purpose.
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-	tid := unix.Gettid()
 	if core >= 0 {
 		var set unix.CPUSet
 		set.Set(core)
-		if unix.SchedSetaffinity(tid, &set) == nil {
+		if unix.SchedSetaffinity(unix.Gettid(), &set) == nil {
 			s.Core = core
 		}
 	}
-	if precise {
-		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: fifoPriority}
-		s.FIFO = unix.SchedSetAttr(tid, &attr, 0) == nil
-	}
-	if !s.FIFO {
-		// A short slice brings the thread's turn forward (kernels from 6.12 on;
-		// earlier ones ignore it): it wakes for a few packets and sleeps again.
-		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Nice: wantedNice, Runtime: wantedSlice}
-		if unix.SchedSetAttr(tid, &attr, 0) == nil {
-			s.Nice = wantedNice
-		}
+	if s.FIFO = realtime(); !s.FIFO && ordinary() {
+		s.Nice = wantedNice
 	}
 	return s
+}
+
+// realtime puts the calling thread into SCHED_FIFO.
+func realtime() bool {
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: fifoPriority}
+	return unix.SchedSetAttr(0, &attr, 0) == nil
+}
+
+// ordinary puts the calling thread into the default class, with the highest
+// weight and a short slice, which brings its turn forward (kernels from 6.12
+// on; earlier ones ignore it): it wakes for a few packets and sleeps again.
+func ordinary() bool {
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Nice: wantedNice, Runtime: wantedSlice}
+	return unix.SchedSetAttr(0, &attr, 0) == nil
 }
 
 // favour gives this process's scheduling group the weight of its nice value.

@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"wirelab/emul/stage"
 )
 
 const (
@@ -18,6 +20,11 @@ const (
 	// that did more would starve its core.
 	spinWindow = int64(100 * time.Millisecond)
 	spinShare  = int64(30 * time.Millisecond)
+
+	// longestTurn is how long a worker may be busy in SCHED_FIFO; it looks at
+	// the clock every yieldEvery rounds.
+	longestTurn = int64(10 * time.Millisecond)
+	yieldEvery  = 16
 
 	longestSleep = int64(time.Second)
 	// pollEvery is how many rounds of a busy worker pass between looks at the
@@ -38,9 +45,13 @@ type worker struct {
 	events     [batchSize]unix.EpollEvent
 	rx         receiver
 	tx         sender
+	fates      []stage.Run // of the train in hand
 	pollfd     [1]unix.PollFd
 	precise    bool
 	core       int // to be pinned to, -1 for none
+
+	fifo, realtime bool  // SCHED_FIFO is allowed; is the class now
+	woke           int64 // when the last sleep ended, ns
 
 	spinFrom, spun int64 // the present window, ns
 	wakeups        uint64
@@ -59,6 +70,7 @@ func newWorker(directions []*direction, memory int, precise bool, core int) (*wo
 		epoll:    -1, wake: -1,
 	}
 	w.tx.departures = make([]departure, 0, maxDepartures)
+	w.fates = make([]stage.Run, 0, 64) // grows to the longest train
 	var err error
 	if w.arena, err = newArena(memory); err != nil {
 		return nil, err
@@ -131,11 +143,15 @@ func (w *worker) do(f func()) bool {
 // class and affinity must not leak to other goroutines.
 func (w *worker) loop(ready chan<- granted) {
 	runtime.LockOSThread()
-	ready <- schedule(w.precise, w.core)
+	g := schedule(w.core)
+	w.fifo, w.realtime = g.FIFO, g.FIFO
+	ready <- g
+	w.woke = w.clock.now()
 	for !w.stopped {
 		w.release(w.clock.now())
 		w.receiveAll()
 		w.rounds++
+		w.yieldClass()
 		switch {
 		case len(w.reading) == 0:
 			w.sleep()
@@ -181,6 +197,19 @@ func (w *worker) sleep() {
 	}
 	w.wakeups++
 	w.poll(timeout)
+	w.woke = w.clock.now()
+	if w.fifo && !w.realtime {
+		w.realtime = realtime()
+	}
+}
+
+// yieldClass takes a worker that has not slept for a while out of SCHED_FIFO,
+// until it sleeps again: one that is busy all the time would starve its core.
+func (w *worker) yieldClass() {
+	if w.realtime && w.rounds%yieldEvery == 0 && w.clock.now()-w.woke > longestTurn {
+		w.realtime = !ordinary()
+		w.woke = w.clock.now()
+	}
 }
 
 // maySpin keeps the time spent spinning below its share.
