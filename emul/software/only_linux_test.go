@@ -16,7 +16,7 @@ func BenchmarkOnly(b *testing.B) {
 			}
 			if x.lab != nil {
 				s, _ := x.lab.session.Counters()
-				fmt.Println(float64(s.CPUNS)/1e9, s.Wakeups, float64(s.Links[0].Forward.BytesOut)/1e9)
+				fmt.Printf("cpu %.3f s/GB, wakeups %d\n", float64(s.CPUNS)/float64(s.Links[0].Forward.BytesOut), s.Wakeups)
 			}
 		}
 	}
@@ -31,7 +31,7 @@ func BenchmarkOnlySmall(b *testing.B) {
 			}
 			if x.lab != nil {
 				s, _ := x.lab.session.Counters()
-				fmt.Println(float64(s.CPUNS)/1e9, s.Wakeups, float64(s.Links[0].Forward.PacketsOut))
+				fmt.Printf("cpu %.3f us/packet, wakeups %d\n", float64(s.CPUNS)/1e3/float64(s.Links[0].Forward.PacketsOut), s.Wakeups)
 			}
 		}
 	}

@@ -228,44 +228,47 @@ func describe(p *packet, length int, aux *ancillary) {
 	p.train = wire.NewTrain(v, p.head(), length)
 }
 
-// segments asks the model for each wire segment.
+// segments asks the model for the fate of each wire segment.
 func (w *worker) segments(d *direction, p *packet) {
 	t := &p.train
-	var flow wire.Flow
-	if d.log != nil {
-		flow = flowOf(p)
+	full, last := t.WireLen(0), t.WireLen(t.Segments-1)
+	var queueDrops, lossDrops int
+	if d.log == nil {
+		w.fates, queueDrops, lossDrops = d.model.Train(t.Segments, full, last, d.arrived, w.fates[:0])
+	} else {
+		queueDrops, lossDrops = w.loggedFates(d, p, full, last)
 	}
-	full := t.WireLen(0)
-	last := t.WireLen(t.Segments - 1)
-	first, due := 0, int64(0) // of the run being collected
-	for i := range t.Segments {
+	d.queueDrops += uint64(queueDrops)
+	d.lossDrops += uint64(lossDrops)
+	ordered := d.model.Ordered()
+	for i := range w.fates {
+		f := &w.fates[i]
+		d.line.push(run{due: f.Due, packet: p.self, first: uint16(f.First), count: uint16(f.Count)}, ordered)
+	}
+	p.refs += int32(len(w.fates))
+}
+
+// loggedFates is segments with an event for each.
+func (w *worker) loggedFates(d *direction, p *packet, full, last int) (queueDrops, lossDrops int) {
+	w.fates = w.fates[:0]
+	flow := flowOf(p)
+	for i := range p.train.Segments {
 		length := full
-		if i == t.Segments-1 {
+		if i == p.train.Segments-1 {
 			length = last
 		}
 		v := d.model.Process(length, d.arrived)
-		if d.log != nil {
-			d.log.segment(d.name, v, d.arrived, length, flow, true)
-		}
-		if v.Cause == stage.Pass && v.Due == due && i > first {
-			continue
-		}
-		if i > first {
-			w.hold(d, p, due, first, i-first)
-		}
-		first, due = i, v.Due
+		d.log.segment(d.name, v, d.arrived, length, flow, true)
 		switch v.Cause {
 		case stage.QueueDrop:
-			d.queueDrops++
-			first = i + 1
+			queueDrops++
 		case stage.LossDrop:
-			d.lossDrops++
-			first = i + 1
+			lossDrops++
+		default:
+			w.fates = append(w.fates, stage.Run{Due: v.Due, First: i, Count: 1})
 		}
 	}
-	if first < t.Segments {
-		w.hold(d, p, due, first, t.Segments-first)
-	}
+	return queueDrops, lossDrops
 }
 
 // exempt passes an address resolution packet by the random stages.

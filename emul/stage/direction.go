@@ -118,6 +118,50 @@ func (d *Direction) Process(length int, arrival int64) Verdict {
 	return v
 }
 
+// Run is a number of consecutive segments of a train that are due at one time.
+type Run struct {
+	Due          int64 // ns
+	First, Count int
+}
+
+// Train is Process for all segments of a train, which arrive together: full
+// bytes each, the last one of last bytes. It appends to runs what passes and
+// returns the numbers of drops.
+func (d *Direction) Train(segments, full, last int, arrival int64, runs []Run) (out []Run, queueDrops, lossDrops int) {
+	index := d.index
+	d.index += uint64(segments)
+	lossy := d.drop != nil && d.armed
+	end, due := -1, int64(0) // of the run that is being collected
+	for i := range segments {
+		length := full
+		if i == segments-1 {
+			length = last
+		}
+		_, at, ok := d.queue.Offer(length, arrival)
+		if !ok {
+			queueDrops++
+			continue
+		}
+		if lossy && d.drop.Drop(index+uint64(i)) {
+			lossDrops++
+			continue
+		}
+		if d.spread {
+			at += d.delay.Delay(index + uint64(i))
+		} else {
+			at += d.fixed
+		}
+		if at = d.ordered(at); i == end && at == due {
+			runs[len(runs)-1].Count++
+		} else {
+			runs = append(runs, Run{Due: at, First: i, Count: 1})
+			due = at
+		}
+		end = i + 1
+	}
+	return runs, queueDrops, lossDrops
+}
+
 // Exempt is Process for a frame that no random stage may touch: it uses queue
 // and rate, is not counted, and is never lost by chance.
 func (d *Direction) Exempt(length int, arrival int64) Verdict {

@@ -17,6 +17,10 @@ type DropTail struct {
 	free int64  // when the link is free, ns
 	rem  uint64 // the part of a nanosecond that free lacks, in 1/rate ns
 
+	// The transmission time of the last length, to divide once per train.
+	length       int
+	time, excess uint64 // ns, and the rest in 1/rate ns
+
 	waiting  fifo
 	entered  int64 // bytes that ever waited
 	departed int64 // bytes that waited and began their transmission
@@ -33,7 +37,7 @@ func NewDropTail(rate unit.Rate, limit unit.Limit, wireMTU int) *DropTail {
 // Set changes rate and limit from the next packet on; what waits keeps its
 // computed times.
 func (q *DropTail) Set(rate unit.Rate, limit unit.Limit, wireMTU int) {
-	q.rate, q.rem = uint64(max(rate, 0)), 0
+	q.rate, q.rem, q.length = uint64(max(rate, 0)), 0, 0
 	q.maxPkts, q.maxBytes = 0, 0
 	if limit.Packets > 0 {
 		q.maxPkts = limit.Packets
@@ -60,13 +64,18 @@ func (q *DropTail) Offer(length int, arrival int64) (start, end int64, ok bool) 
 		q.entered += int64(length)
 		q.waiting.push(waiter{q.free, q.entered})
 	}
+	if length != q.length {
+		bits := uint64(length) * 8 * 1e9
+		q.length, q.time, q.excess = length, bits/q.rate, bits%q.rate
+	}
 	start = q.free
 	// Whole nanoseconds are carried in free, the rest in rem: a busy link
 	// never drifts from its rate.
-	t := uint64(length)*8*1e9 + q.rem
-	ns := t / q.rate
-	q.rem = t - ns*q.rate
-	q.free += int64(ns)
+	q.free += int64(q.time)
+	if q.rem += q.excess; q.rem >= q.rate {
+		q.rem -= q.rate
+		q.free++
+	}
 	return start, q.free, true
 }
 

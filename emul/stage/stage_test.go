@@ -297,6 +297,54 @@ func TestWholeTrain(t *testing.T) {
 	}
 }
 
+// A train meets the fate that its segments meet one by one.
+func TestTrainIsItsSegments(t *testing.T) {
+	for _, imp := range []emul.Impairment{
+		{Rate: 300e6, Queue: unit.Limit{Packets: 60}, Loss: 0.1, Delay: time.Millisecond},
+		{Loss: 0.2, Delay: time.Millisecond},
+		{Rate: 40e9, Queue: unit.Limit{Bytes: 100000}},
+		{Delay: time.Millisecond, Jitter: time.Millisecond, JitterReorders: true},
+	} {
+		one, all := direction(imp), direction(imp)
+		one.Arm()
+		all.Arm()
+		var runs []stage.Run
+		for round := range 50 {
+			at := int64(round) * 500_000
+			n, last := 1+round%45, 60+round
+			due := map[int]int64{}
+			drops := map[stage.Cause]int{}
+			for i := range n {
+				length := full
+				if i == n-1 {
+					length = last
+				}
+				if v := one.Process(length, at); v.Cause == stage.Pass {
+					due[i] = v.Due
+				} else {
+					drops[v.Cause]++
+				}
+			}
+			var queueDrops, lossDrops int
+			runs, queueDrops, lossDrops = all.Train(n, full, last, at, runs[:0])
+			if queueDrops != drops[stage.QueueDrop] || lossDrops != drops[stage.LossDrop] {
+				t.Fatalf("%+v: %d and %d drops, one by one %v", imp, queueDrops, lossDrops, drops)
+			}
+			for _, r := range runs {
+				for i := r.First; i < r.First+r.Count; i++ {
+					if due[i] != r.Due {
+						t.Fatalf("%+v: segment %d is due at %d, one by one at %d", imp, i, r.Due, due[i])
+					}
+					delete(due, i)
+				}
+			}
+			if len(due) != 0 {
+				t.Fatalf("%+v: segments %v are in no run", imp, due)
+			}
+		}
+	}
+}
+
 func TestStreamsDiffer(t *testing.T) {
 	seen := map[uint64]string{}
 	for _, seed := range []uint64{0, 1, 2, 1 << 63} {
@@ -358,6 +406,18 @@ func TestNoAllocations(t *testing.T) {
 		d.Process(full, at)
 	}); n != 0 {
 		t.Errorf("%v allocations per segment", n)
+	}
+}
+
+func BenchmarkTrain(b *testing.B) {
+	d := direction(emul.Impairment{Rate: 40e9, Loss: 1e-9, Queue: unit.Limit{Packets: 1000}})
+	d.Arm()
+	at := int64(0)
+	var runs []stage.Run
+	b.ReportAllocs()
+	for b.Loop() {
+		at += 20_000
+		runs, _, _ = d.Train(45, full, full, at, runs[:0])
 	}
 }
 
