@@ -1,11 +1,15 @@
 package testbed
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -150,9 +154,9 @@ func TestUpImpaired(t *testing.T) {
 func TestUpDevices(t *testing.T) {
 	t.Parallel()
 	long := "a-link-whose-name-has-sixty-three-characters-which-is-the-limit"
-	topo := Topology{Name: "names", Nodes: append(nodes(KindHost, "a", "b"), nodes(KindRouter, "a-node-whose-name-has-sixty-three-characters-that-is-the-limit")...),
-		Links: []Link{{Name: long, A: "a", B: "a-node-whose-name-has-sixty-three-characters-that-is-the-limit", MTU: 9000},
-			{Name: "vf", B: "b", A: "a-node-whose-name-has-sixty-three-characters-that-is-the-limit", PortB: "eth0",
+	topo := Topology{Name: "names", Nodes: append(nodes(KindHost, "a", "b"), nodes(KindRouter, "a-node-whose-name-has-sixty-three-characters-which-is-its-limit")...),
+		Links: []Link{{Name: long, A: "a", B: "a-node-whose-name-has-sixty-three-characters-which-is-its-limit", MTU: 9000},
+			{Name: "vf", B: "b", A: "a-node-whose-name-has-sixty-three-characters-which-is-its-limit", PortB: "eth0",
 				Forward: emul.Impairment{Delay: time.Millisecond}, MTU: 1400}}}
 	tb := bringUp(t, topo)
 	everyPair(t, tb)
@@ -168,6 +172,9 @@ func TestUpDevices(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s has no device %s: %v", d.Node, d.Name, err)
 				continue
+			}
+			if want := tb.layout.devices[slices.IndexFunc(topo.Links, func(l Link) bool { return l.Name == name })][btoi(d == ends[1])].mac; !bytes.Equal(l.Attrs().HardwareAddr, want) {
+				t.Errorf("device %s has the address %v, want %v", d.Name, l.Attrs().HardwareAddr, want)
 			}
 			if l.Attrs().Index != d.Index || l.Attrs().Alias != Alias(tb.RunID(), name) || l.Attrs().MTU != mtu[name] {
 				t.Errorf("device %s: index %d, alias %q, MTU %d", d.Name, l.Attrs().Index, l.Attrs().Alias, l.Attrs().MTU)
@@ -285,4 +292,50 @@ func TestUpNoAnswer(t *testing.T) {
 		t.Fatalf("error %v, want a deadline exceeded", err)
 	}
 	t.Log(err)
+}
+
+// Packets of a long chain survive all its routers.
+func TestUpDeepChain(t *testing.T) {
+	t.Parallel()
+	const n = 120
+	tb := bringUp(t, chainOf(n))
+	last := fmt.Sprintf("n%d", n-1)
+	a := tb.Host(last).Addresses()[0]
+	for _, ip := range []netip.Addr{a.IPv4.Addr(), a.IPv6.Addr()} {
+		if err := echoUDP(tb, "n0", last, ip); ip.IsValid() && err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Nothing is left in the run's directory, and nothing in the host's namespace
+// was ever touched.
+func TestUpLeavesNothing(t *testing.T) {
+	needRoot(t)
+	opt := testOptions(t)
+	tb, err := Up(t.Context(), chainOf(3), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	links, err := netlink.LinkList()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range links {
+		if strings.HasPrefix(l.Attrs().Alias, "wirelab:test:") {
+			t.Errorf("device %s is in the host's namespace", l.Attrs().Name)
+		}
+	}
+	if _, err := os.Readlink(tb.Host("n1").Path()); err != nil {
+		t.Error(err)
+	}
+	if err := tb.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if entries, err := os.ReadDir(opt.Journal.Dir()); err != nil || len(entries) != 1 {
+		t.Errorf("left are %v, %v, want the journal alone", entries, err)
+	}
+	if err := tb.Close(); err != nil {
+		t.Errorf("second close: %v", err)
+	}
 }

@@ -78,10 +78,7 @@ func planTrain(i emul.Impairment, mtu int) trainPlan {
 			}
 			p.burst = min(max(1, int(math.Ceil(float64(burstInterval)/float64(each)))), max(1, holds), burstMost)
 		}
-		p.sends = max(trainPackets/p.burst+1, int(span/bitTime(full*p.burst, rate)))
-		if p.burst == 1 {
-			p.sends = max(p.sends, trainPackets)
-		}
+		p.sends = max((trainPackets+p.burst-1)/p.burst, int(span/bitTime(full*p.burst, rate)))
 	}
 	each := bitTime(p.size*p.burst, rate)
 	p.interval = time.Duration(float64(each) / trainAbove)
