@@ -1,12 +1,12 @@
 package lang_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"wirelab/experiments/lang"
+	"wirelab/experiments/plan"
 )
 
 // TestLibraryLoads loads every ready experiment, in full and in smoke size,
@@ -17,18 +17,25 @@ func TestLibraryLoads(t *testing.T) {
 		t.Fatalf("no ready experiments: %v", err)
 	}
 	for _, f := range files {
-		for _, smoke := range []bool{false, true} {
-			x, _, diags := lang.Load([]string{f}, lang.Options{Smoke: smoke})
-			var b strings.Builder
-			if err := diags.WriteText(&b, 100, false); err != nil {
-				t.Fatal(err)
-			}
-			if diags.HasErrors() {
-				t.Errorf("%s (smoke %v):\n%s", f, smoke, b.String())
+		full, smoke := 0, 0
+		for _, small := range []bool{false, true} {
+			x, _, diags := lang.Load([]string{f}, lang.Options{Smoke: small})
+			if len(diags) > 0 {
+				var b strings.Builder
+				if err := diags.WriteText(&b, 100, false); err != nil {
+					t.Fatal(err)
+				}
+				t.Errorf("%s (smoke %v):\n%s", f, small, b.String())
 				continue
 			}
-			t.Logf("%s: %d points, %d notes\n%s%s", f, len(x.Points), len(x.Notes), strings.Join(x.Notes, "\n"), b.String())
+			if n := len(plan.New(x).Runs); small {
+				smoke = n
+			} else {
+				full = n
+			}
+		}
+		if smoke >= full {
+			t.Errorf("%s: %d runs in smoke, %d in full", f, smoke, full)
 		}
 	}
-	_ = os.Stdout
 }

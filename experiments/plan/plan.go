@@ -139,8 +139,8 @@ func writeNumber(h hash.Hash, n uint64) {
 // What a run takes besides its load, for the estimate: building and removing
 // the network, starting actors, gathering; and per point the calibration.
 const (
-	runOverhead   = 2 * time.Second
-	pointOverhead = 2 * time.Second
+	runOverhead   = 600 * time.Millisecond
+	pointOverhead = 1500 * time.Millisecond
 )
 
 // Estimate is roughly how long all runs take.
