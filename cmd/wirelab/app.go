@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"wirelab/testbed/journal"
 )
 
 // Streams are the command's input and outputs.
@@ -88,8 +91,9 @@ func newRoot(s Streams) *cobra.Command {
 	root.AddCommand(
 		newInit(s), newFmt(s), newValidate(s), newPlan(s), newRun(s),
 		newReport(s), newList(s), newShow(s), newExplain(s),
-		newClean(s), newVersion(s),
-		newActor(s), newForward(s),
+		newUp(s), newExec(s), newDown(s),
+		newDoctor(s), newClean(s), newVersion(s),
+		newActor(s), newForward(s), newLab(s), newNode(s),
 	)
 	root.AddCommand(plannedVerbs()...)
 	return root
@@ -139,6 +143,10 @@ func colored(w io.Writer) bool {
 	_, ok := terminal(w)
 	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
+
+// stateDir is the folder of the undo journals of running networks. The
+// environment may move it, for tests and for containers without /run.
+func stateDir() string { return cmp.Or(os.Getenv("WIRELAB_STATE"), journal.DefaultDir) }
 
 // plural returns "1 run", "2 runs".
 func plural(n int, word string) string {

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"wirelab/testbed"
-	"wirelab/testbed/journal"
 )
 
 func newClean(s Streams) *cobra.Command {
@@ -18,7 +17,7 @@ func newClean(s Streams) *cobra.Command {
 touched, nor is anything that no journal names.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := testbed.Clean(cmd.Context(), journal.DefaultDir)
+			r, err := testbed.Clean(cmd.Context(), stateDir())
 			printCleaned(s, r)
 			if err != nil {
 				return exit(exitHost, fmt.Errorf("clean: %w", err))

@@ -99,6 +99,7 @@ func (j *job) finish(status int) error {
 		}
 		return exit(status, nil)
 	}
+	j.manifest.Overhead = overhead(j.runs)
 	sort.Slice(j.runs, func(a, b int) bool { return j.runs[a].Index < j.runs[b].Index })
 	claims := claim.Judge(j.exp.Claims, j.runs, j.exp.Seed, claim.Options{Smoke: j.exp.Smoke, SmokeClaims: j.exp.SmokeClaims})
 	in := report.Input{
@@ -184,4 +185,19 @@ func (j *job) judge(claims []results.ClaimResult, status int) outcome {
 		o.Exit = exitJudgement
 	}
 	return o
+}
+
+// overhead is the mean cost of each instrument over the runs.
+func overhead(runs []*results.Run) map[string]float64 {
+	sum, n := map[string]float64{}, map[string]float64{}
+	for _, r := range runs {
+		for name, share := range r.Overhead {
+			sum[name] += share
+			n[name]++
+		}
+	}
+	for name := range sum {
+		sum[name] /= n[name]
+	}
+	return sum
 }

@@ -67,7 +67,7 @@ func addRunFlags(set *pflag.FlagSet, f *runFlags) {
 }
 
 // run is the verb: prepare, make the runs, judge, report.
-func run(ctx context.Context, s Streams, arg string, f *runFlags, given []string) error {
+func run(ctx context.Context, s Streams, arg string, f *runFlags, given []string) (err error) {
 	fmt.Fprintf(s.Err, "wirelab %s: %s\n", versionText(), arg)
 	src, err := resolve(arg)
 	if err != nil {
@@ -78,6 +78,9 @@ func run(ctx context.Context, s Streams, arg string, f *runFlags, given []string
 		return err
 	}
 	defer j.dir.Close()
+	cores, release := claimCores()
+	defer func() { err = errors.Join(err, release()) }()
+	j.backend = software.New(software.Options{Binary: j.binary, Args: []string{"forward"}, Cores: cores, Log: s.Err})
 	return j.make(ctx)
 }
 
@@ -89,6 +92,7 @@ type job struct {
 	dir      *store.Dir
 	manifest *results.Manifest
 	runs     []*results.Run // finished, earlier ones included
+	binary   string         // our own executable
 	backend  emul.Backend
 }
 
@@ -98,14 +102,14 @@ func prepare(s Streams, src source, f *runFlags, given []string) (*job, error) {
 	if err != nil {
 		return nil, exit(exitHost, fmt.Errorf("find our own executable: %w", err))
 	}
-	j := &job{s: s, f: f, backend: software.New(software.Options{Binary: binary, Args: []string{"forward"}, Log: s.Err})}
+	j := &job{s: s, f: f, binary: binary}
 	host := instrument.HostFacts()
 	if src.resume != "" {
 		if err := j.resume(&src, given); err != nil {
 			return nil, err
 		}
 	}
-	if j.loaded, err = load(s, src, &f.load, host, []emul.Backend{j.backend}); err != nil {
+	if j.loaded, err = load(s, src, &f.load, host, backends()); err != nil {
 		return nil, err
 	}
 	if j.f.jobs != 1 {
@@ -254,30 +258,26 @@ func (j *job) estimate() time.Duration {
 }
 
 func (j *job) runner(p *progress) (*runner.Runner, error) {
-	binary, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
 	o := runner.Options{
-		Binary: binary, Version: versionText(), Store: j.dir, Host: j.host,
+		Binary: j.binary, State: stateDir(), Version: versionText(), Store: j.dir, Host: j.host,
 		Progress: p, Backend: j.backend,
 	}
 	if j.f.reuse != "" {
+		var err error
 		if o.Reuse, err = store.Open(j.f.reuse); err != nil {
 			return nil, fmt.Errorf("reuse: %w", err)
 		}
 	}
 	if j.f.keep {
-		o.Hold = func(ctx context.Context, bed *testbed.Testbed) error { return hold(ctx, p, bed) }
+		o.Hold = func(ctx context.Context, bed *testbed.Testbed) error { return hold(ctx, p, j.exp.Title, bed) }
 	}
 	return runner.New(j.exp, o), nil
 }
 
 // hold keeps the last run's network until the user has seen enough.
-func hold(ctx context.Context, p *progress, _ *testbed.Testbed) error {
+func hold(ctx context.Context, p *progress, title string, bed *testbed.Testbed) error {
 	p.Note("the network stands; look around with: wirelab exec NODE -- COMMAND; interrupt (ctrl-C) to remove it")
-	<-ctx.Done()
-	return nil
+	return bed.Hold(ctx, title)
 }
 
 // finished keeps the manifest current after each run.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirelab/emul"
 	"wirelab/experiments"
 	"wirelab/results"
 	"wirelab/testbed"
@@ -57,6 +58,10 @@ func (e *execution) target() instrument.Target {
 	}
 	if s := e.bed.Session(); s != nil {
 		t.Counters = s.Counters
+		if light, ok := s.(emul.Sampler); ok {
+			t.CountersLight = light.CountersLight
+		}
+		t.Processes = append(t.Processes, instrument.Process{Name: "forwarder", Kind: "forward", PID: s.PID()})
 	}
 	return t
 }
@@ -189,7 +194,10 @@ func (e *execution) addInstrument(f found, units map[string]map[string]string) {
 	for _, reason := range f.result.Invalid {
 		e.invalid("%s", reason)
 	}
-	e.add(f.name, map[string]float64{"overhead_cpu_s": f.result.CPUSeconds}, map[string]string{"overhead_cpu_s": "s"})
+	if e.run.Overhead == nil {
+		e.run.Overhead = map[string]float64{}
+	}
+	e.run.Overhead[f.name] = f.result.CPUSeconds / (e.setup.Warmup + e.setup.Duration).Seconds()
 }
 
 // linkRecords lays the asked impairments beside the calibration.

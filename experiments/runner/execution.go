@@ -87,7 +87,7 @@ func (e *execution) do(ctx context.Context) (err error) {
 // build makes the network.
 func (e *execution) build(ctx context.Context) error {
 	bed, err := testbed.Up(ctx, *e.setup.Topology, testbed.Options{
-		RunID: testbed.NewRunID(), Version: e.r.opt.Version, Backend: e.r.opt.Backend, Seed: e.setup.Seed,
+		RunID: testbed.NewRunID(), Dir: e.r.opt.State, Version: e.r.opt.Version, Backend: e.r.opt.Backend, Seed: e.setup.Seed,
 		EventLog: func(link string) string { return filepath.Join(e.writer.Path(), link+".events.csv") },
 	})
 	if err != nil {

@@ -35,6 +35,8 @@ type Options struct {
 	// Binary is our own executable: actors and the forwarder are it,
 	// re-executed.
 	Binary string
+	// State is the folder of undo journals; "" means the usual one.
+	State string
 	// Version of the program, for the undo journal.
 	Version string
 	Store   *store.Dir
