@@ -77,11 +77,14 @@ func fakeKind() workloads.Kind {
 			select {}
 		}),
 		"silent": working(func(context.Context, *workloads.Env) error { os.Exit(0); return nil }),
-		"deaf": working(func(context.Context, *workloads.Env) error {
-			for { // neither a stop message nor SIGTERM's cancelled context end it
-				time.Sleep(time.Hour)
-			}
-		}),
+		"deaf": func() workloads.Actor {
+			return fake(func(_ context.Context, env *workloads.Env) error {
+				env.Ready(nil)
+				for { // neither a stop message nor SIGTERM's cancelled context end it
+					time.Sleep(time.Hour)
+				}
+			})
+		},
 		"busy": working(func(ctx context.Context, env *workloads.Env) error {
 			for end := env.Now() + int64(600*time.Millisecond); env.Now() < end; {
 			}
