@@ -101,6 +101,9 @@ func (fakeBackend) Supports(i emul.Impairment) error {
 	if i.Rate > 40_000_000_000 {
 		return &emul.UnsupportedError{Backend: "software", Field: "rate", Reason: i.Rate.String() + " is above 40gbit", Remedy: "leave rate out"}
 	}
+	if i.AQM != "" && i.AQM != "droptail" {
+		return &emul.UnsupportedError{Backend: "software", Field: "aqm", Reason: "it has no " + i.AQM, Remedy: `write aqm = "droptail"`}
+	}
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package lang
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -274,49 +273,6 @@ func linkMetrics(k testbed.Link, i emul.Impairment) []results.MetricDef {
 		return instrument.BareLinkMetrics()
 	}
 	return instrument.LinkMetrics(i.Rate > 0)
-}
-
-// chooseBackends decides per link who enforces its impairments.
-func (g *graphLoader) chooseBackends() {
-	if len(g.opts.Backends) == 0 || checkEmulation(g.emulation, hcl.Range{}) != nil {
-		return
-	}
-	for i := range g.t.Links {
-		k := &g.t.Links[i]
-		emulation := g.emulation
-		if k.Emulation != "" {
-			emulation = k.Emulation
-			if x := checkEmulation(emulation, g.placeOf([]string{"link", k.Name, "emulation"})); x != nil {
-				g.sink.add(x)
-				continue
-			}
-		}
-		name, why, err := testbed.ChooseBackend(*k, emulation, g.opts.Backends)
-		if err != nil {
-			g.sink.add(g.unsupported(k.Name, err))
-			continue
-		}
-		k.Backend, k.Why = name, why
-	}
-}
-
-// unsupported places a backend's refusal at the attribute it names.
-func (g *graphLoader) unsupported(link string, err error) *hcl.Diagnostic {
-	at := g.out.links[link]
-	d := g.decoders[link]
-	var u *emul.UnsupportedError
-	if !errors.As(err, &u) {
-		return fault(at, "No backend for link "+link, "%s.", capital(err.Error()))
-	}
-	if d != nil {
-		for _, prefix := range [][]string{{}, {link}, {"forward"}, {"reverse"}, {link, "forward"}, {link, "reverse"}} {
-			if r, ok := d.at[strings.Join(append(prefix, u.Field), ".")]; ok {
-				at = r
-				break
-			}
-		}
-	}
-	return fault(at, "Not supported: "+u.Field+" of link "+link, "The backend %q cannot do it: %s. %s.", u.Backend, u.Reason, capital(u.Remedy))
 }
 
 // names are the names of the result scope that the graph takes.

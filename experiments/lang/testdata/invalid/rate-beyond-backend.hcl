@@ -16,8 +16,9 @@ workload "tcp" "bulk" {
 
 node "n" {}
 link "k" {
-  between = ["n", "left1"]
+  between = ["n", "router_left"]
   forward {
     rate = "50gbit"
+    aqm  = "codel"
   }
 }
