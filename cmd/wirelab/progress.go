@@ -120,6 +120,14 @@ func (p *progress) Phase(name string) {
 	p.draw()
 }
 
+// RunAgain says why an attempt does not count.
+func (p *progress) RunAgain(run *results.Run) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.say("again       %s #%d  %s  invalid: %s", run.Point.ID, run.Repetition+1,
+		run.Duration.Round(100*time.Millisecond), strings.Join(run.Reasons, "; "))
+}
+
 // RunDone says how a run ended.
 func (p *progress) RunDone(run *results.Run) {
 	p.mu.Lock()

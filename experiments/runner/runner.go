@@ -27,6 +27,8 @@ import (
 type Progress interface {
 	RunStarted(point experiments.Point, repetition, attempt int)
 	Phase(name string)
+	// RunAgain says that an attempt was not valid and is made again.
+	RunAgain(run *results.Run)
 	RunDone(run *results.Run)
 }
 
@@ -125,6 +127,7 @@ func (r *Runner) attempts(ctx context.Context, pr plan.Run, last bool) (*results
 		}
 		if run.Status == results.StatusOK && !run.Valid && attempt < r.opt.Attempts {
 			w.Abort()
+			r.opt.Progress.RunAgain(run)
 			// The links may be at fault: prove them anew.
 			delete(r.calibrated, point.ID)
 			continue
