@@ -80,6 +80,10 @@ func undoRun(ctx context.Context, dead *journal.Dead) (CleanedRun, error) {
 	if dead.Reboot {
 		return c.CleanedRun, nil
 	}
+	owner := process{pid: dead.Header.PID, start: dead.Header.Start}
+	if err := awaitDying(ctx, owner); err != nil {
+		return c.CleanedRun, err
+	}
 	err := c.endProcesses(ctx, dead)
 	for _, s := range slices.Backward(dead.Steps) {
 		if e := c.undo(s); e != nil {

@@ -157,3 +157,56 @@ func signalAll(ctx context.Context, list []killed, sig unix.Signal, wait time.Du
 	}
 	return nil
 }
+
+// awaitDying waits for the owner of a run, which has given its locks up and
+// cannot but end, and then for the processes that end with it: it had set them
+// to be killed at its death, perhaps before the journal knew them. Closing
+// packet sockets can take them seconds.
+func awaitDying(ctx context.Context, owner process) error {
+	if owner.pid == 0 {
+		return nil // its journal was torn at the beginning: it had started nothing
+	}
+	deadline := time.Now().Add(dyingTime)
+	for time.Now().Before(deadline) {
+		list, err := findProcesses(func(pid int) bool {
+			start, err := journal.StartTime(pid)
+			return err == nil && (pid == owner.pid && start == owner.start || start >= owner.start && isDoomed(pid))
+		})
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		select {
+		case <-time.After(2 * time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// isDoomed reports whether a process is about to end: it has been sent KILL, or
+// has no memory any more (proc_pid_status(5)). Kernel threads, which never
+// have any, are children of process 2.
+func isDoomed(pid int) bool {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return false
+	}
+	memory, killed := false, false
+	for line := range strings.Lines(string(b)) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		value = strings.TrimSpace(value)
+		switch key {
+		case "PPid":
+			if value == "2" || value == "0" {
+				return false
+			}
+		case "VmSize":
+			memory = true
+		case "SigPnd", "ShdPnd":
+			set, err := strconv.ParseUint(value, 16, 64)
+			killed = killed || err == nil && set&(1<<(unix.SIGKILL-1)) != 0
+		}
+	}
+	return killed || !memory
+}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -76,13 +77,36 @@ func Adopt(base, run string) (*Dead, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open journal %s: %w", run, err)
 	}
-	if err := unix.Flock(int(d.file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("open journal %s: %w", run, ErrLive), d.file.Close())
+	if err := d.lock(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open journal %s: %w", run, err), d.file.Close())
 	}
 	if err := d.read(); err != nil {
 		return nil, errors.Join(fmt.Errorf("read journal %s: %w", run, err), d.file.Close())
 	}
 	return d, nil
+}
+
+// lockPatience bounds the wait for the lock of an owner that is dead.
+const lockPatience = 5 * time.Second
+
+// lock takes the journal's lock. A process that the owner was just starting
+// when it was killed shares the lock until it has become another program, a
+// moment later: while the owner is dead, the lock is waited for.
+func (d *Dead) lock() error {
+	for deadline := time.Now().Add(lockPatience); ; time.Sleep(time.Millisecond) {
+		err := unix.Flock(int(d.file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return nil
+		}
+		var h Header
+		line, err := bufio.NewReader(io.NewSectionReader(d.file, 0, 1<<16)).ReadBytes('\n')
+		if err != nil || json.Unmarshal(line, &h) != nil || time.Now().After(deadline) {
+			return ErrLive
+		}
+		if start, err := StartTime(h.PID); err == nil && start == h.Start {
+			return ErrLive
+		}
+	}
 }
 
 // Live reports whether the run's owner is alive.
