@@ -121,12 +121,14 @@ func (a *arena) take(s *slots) (uint32, bool) {
 
 func (a *arena) packet(i uint32) *packet { return (*packet)(a.small.at(i)) }
 
-// release gives up one run of the packet.
-func (a *arena) release(p *packet) {
+// release gives up one run of the packet. It returns the memory that became
+// free with the last one, in bytes.
+func (a *arena) release(p *packet) int {
 	p.refs--
 	if p.refs > 0 {
-		return
+		return 0
 	}
+	freed := p.memory()
 	if p.middle != none {
 		a.middle.put(p.middle)
 	}
@@ -134,6 +136,19 @@ func (a *arena) release(p *packet) {
 		a.big.put(p.big)
 	}
 	a.small.put(p.self)
+	return freed
+}
+
+// memory is what the packet's slots take, in bytes.
+func (p *packet) memory() int {
+	n := smallSlot
+	if p.middle != none {
+		n += middleSlot
+	}
+	if p.big != none {
+		n += bigSlot
+	}
+	return n
 }
 
 // vnet is the virtio header of the packet, followed by what the small slot

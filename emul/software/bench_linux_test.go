@@ -125,10 +125,6 @@ func delayError(b *testing.B, mode emul.Mode, load float64) {
 	const delay = 10 * time.Millisecond
 	l := newLab(b, 1500)
 	imp := emul.Impairment{Delay: delay}
-	if load > 0 {
-		imp.Rate = 1e9 // of the link; TCP is paced to the load
-		imp.Queue.Packets = 10000
-	}
 	c := l.cable(imp, imp)
 	c.Mode = mode
 	l.join(b, c, func(o *software.Options) {})

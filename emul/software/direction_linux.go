@@ -32,6 +32,7 @@ type direction struct {
 	place int   // in the agenda, -1 when the line is empty
 	next  int64 // due time of the first run, as the agenda knows it
 
+	held    int   // memory of the packets in the line, bytes
 	quantum int64 // ns
 	arrived int64 // of the last packet, ns: arrivals never go back
 	batch   int   // packets to read at once

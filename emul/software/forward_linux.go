@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -161,6 +162,11 @@ func (f *forwarder) build(sp *spec) error {
 		shares[share] = append(shares[share], a, b)
 		precise[share] = precise[share] || c.Precise
 	}
+	if slices.Contains(precise, true) && os.Geteuid() == 0 {
+		// Touched pages stay; without the privilege a later allocation might
+		// fail for it.
+		_ = unix.Mlockall(unix.MCL_CURRENT | unix.MCL_FUTURE | unix.MCL_ONFAULT)
+	}
 	for i, share := range shares {
 		core := -1
 		if len(sp.Cores) > 0 {
@@ -205,10 +211,10 @@ func (f *forwarder) cable(c *cable, a, b int) (*direction, *direction, error) {
 }
 
 // run starts the workers' threads.
-func (f *forwarder) run() []granted {
-	var out []granted
+func (f *forwarder) run() []Scheduling {
+	var out []Scheduling
 	for _, w := range f.workers {
-		up := make(chan granted)
+		up := make(chan Scheduling)
 		go w.loop(up)
 		out = append(out, <-up)
 		f.running = append(f.running, w)

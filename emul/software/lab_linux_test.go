@@ -213,12 +213,12 @@ func neighbours(tb testing.TB, n, m node) {
 	}
 }
 
-// steer spreads what the devices receive over all cores by flow.
+// steer sends what the devices receive to the cores that the backend asks for.
 func steer(tb testing.TB, s space, devices ...string) {
 	tb.Helper()
-	mask := strconv.FormatUint(1<<min(runtime.NumCPU(), 32)-1, 16)
-	if v := os.Getenv("RPS"); v != "" {
-		mask = v
+	mask := 0
+	for _, core := range software.New(software.Options{}).SteeringCores() {
+		mask |= 1 << min(core, 31)
 	}
 	check(tb, s.do(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
@@ -231,7 +231,7 @@ func steer(tb testing.TB, s space, devices ...string) {
 			return err
 		}
 		for _, d := range devices {
-			if err := os.WriteFile("/sys/class/net/"+d+"/queues/rx-0/rps_cpus", []byte(mask), 0); err != nil {
+			if err := os.WriteFile("/sys/class/net/"+d+"/queues/rx-0/rps_cpus", strconv.AppendInt(nil, int64(mask), 16), 0); err != nil {
 				return err
 			}
 		}

@@ -64,14 +64,7 @@ type update struct {
 
 // ready is the child's report that packets cross.
 type ready struct {
-	Workers []granted `json:"workers"`
-}
-
-// granted says what the host granted one worker.
-type granted struct {
-	Core int  `json:"core"` // pinned to, -1 if not
-	FIFO bool `json:"fifo"` // SCHED_FIFO
-	Nice int  `json:"nice"`
+	Workers []Scheduling `json:"workers"`
 }
 
 func writeMessage(w io.Writer, k kind, body []byte) error {

@@ -152,11 +152,15 @@ func (w *worker) accept(d *direction, i int, now int64) {
 		return
 	}
 	aux := parseControl(r.controls[i][:m.hdr.Controllen])
-	p := w.keep(i, length, &aux)
+	var p *packet
+	if d.held < w.share {
+		p = w.keep(i, length, &aux)
+	}
 	if p == nil {
 		d.overloadDrops++ // of a train too: its segments are not known yet
 		return
 	}
+	d.held += p.memory()
 	d.arrived = max(d.arrived, w.clock.arrival(aux.stamp, now))
 	d.packetsIn += uint64(p.train.Segments)
 	d.bytesIn += uint64(p.train.WireBytes())
@@ -173,7 +177,7 @@ func (w *worker) accept(d *direction, i int, now int64) {
 	}
 	if p.refs == 0 {
 		p.refs = 1
-		w.arena.release(p)
+		d.held -= w.arena.release(p)
 	}
 }
 

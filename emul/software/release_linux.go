@@ -152,7 +152,7 @@ func (w *worker) flush(d *direction) {
 			d.packetsOut += o.segments
 			d.bytesOut += o.bytes
 		}
-		w.arena.release(o.packet)
+		d.held -= w.arena.release(o.packet)
 	}
 	// Messages leave one after the other during the call.
 	for i := range s.departures {

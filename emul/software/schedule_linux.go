@@ -3,6 +3,7 @@ package software
 import (
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -21,8 +22,8 @@ const (
 // may have to wait for the end of the running thread's slice, some
 // milliseconds, on kernels that preempt lazily. See [worker.yieldClass] for
 // what keeps it from starving its core.
-func schedule(core int) granted {
-	s := granted{Core: -1}
+func schedule(core int) Scheduling {
+	s := Scheduling{Core: -1}
 	// Timers may otherwise be 50 us late on purpose.
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	if core >= 0 {
@@ -83,3 +84,36 @@ func defaultCores(n int) []int {
 
 // defaultWorkers leaves half of the cores to the traffic.
 func defaultWorkers() int { return min(max(runtime.NumCPU()/2, 1), 4) }
+
+// SteeringCores are the cores to which packets that arrive at the wire-side
+// devices should be steered (rps_cpus): all but the workers' own, where there
+// are others. A worker then spends its core on what only it can do, and
+// packets of a flow keep their order.
+func (b *Backend) SteeringCores() []int {
+	var set unix.CPUSet
+	if unix.SchedGetaffinity(0, &set) != nil {
+		return nil
+	}
+	own := b.opt.Cores
+	if len(own) == 0 {
+		workers := b.opt.Workers
+		if workers <= 0 {
+			workers = defaultWorkers()
+		}
+		own = defaultCores(workers)
+	}
+	var all, others []int
+	for core := range len(set) * 64 {
+		if !set.IsSet(core) {
+			continue
+		}
+		all = append(all, core)
+		if !slices.Contains(own, core) {
+			others = append(others, core)
+		}
+	}
+	if len(others) == 0 {
+		return all
+	}
+	return others
+}

@@ -142,6 +142,9 @@ func (s *session) Update(link string, reverse bool, to emul.Impairment) error {
 	return err
 }
 
+// Scheduling says what the host granted each worker.
+func (s *session) Scheduling() []Scheduling { return s.ready.Workers }
+
 // PID implements emul.Session.
 func (s *session) PID() int { return s.process.Pid }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -150,10 +151,48 @@ func TestDelay(t *testing.T) {
 		}
 		s, err := l.session.Counters()
 		check(t, err)
+		w := l.session.(interface{ Scheduling() []software.Scheduling }).Scheduling()
+		if len(w) != 1 || w[0].Core >= 0 && w[0].Core >= runtime.NumCPU() {
+			t.Errorf("scheduling %+v", w)
+		}
 		f := s.Links[0].Forward
 		if f.PacketsOut < 20 || f.DepartureError.Count() != f.PacketsOut || s.Wakeups == 0 || s.CPUNS == 0 || s.TimeNS == 0 {
 			t.Errorf("counters %+v", s)
 		}
+	}
+}
+
+// The log of a link that only delays numbers each segment of a train, and
+// address resolution has no number.
+func TestEventLog(t *testing.T) {
+	l := newLab(t, 1500)
+	forget(t, l.a)
+	c := l.cable(emul.Impairment{Delay: time.Millisecond}, emul.Impairment{})
+	c.EventLog = filepath.Join(t.TempDir(), "events.csv")
+	l.join(t, c)
+	check(t, l.session.Arm())
+	from, to := l.tcp(t, false, "cubic")
+	transfer(t, from, to, 1<<20)
+	got := conserved(t, l)
+	check(t, l.session.Close())
+	next, exempt := int64(-1), 0
+	for _, e := range readEvents(t, c.EventLog) {
+		switch {
+		case e.direction != "forward":
+		case e.what == "arm":
+			next, exempt = 0, 0
+		case e.what != "enqueue" || next < 0:
+		case e.sequence < 0:
+			exempt++
+		default:
+			if e.sequence != next || e.length > 1514 {
+				t.Fatalf("%+v, want sequence %d", e, next)
+			}
+			next++
+		}
+	}
+	if exempt == 0 || uint64(next)+uint64(exempt) != got.Forward.PacketsIn {
+		t.Errorf("%d numbered and %d exempt segments of %d", next, exempt, got.Forward.PacketsIn)
 	}
 }
 

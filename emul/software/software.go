@@ -34,8 +34,9 @@ const Name = "software"
 // NodeFeaturesOff lists the offloads, by their ethtool names, that must be off
 // on the node side of a link: their packets do not fit the virtio header of a
 // packet socket. The wire side needs, besides: IPv6 off, no address, receive
-// packet steering to all cores (or packets of a flow overtake each other when
-// its sender changes cores), and both ends up before [Backend.Join].
+// packet steering to [Backend.SteeringCores] (or packets of a flow overtake
+// each other when its sender changes cores), its own offloads as they are, and
+// both ends up before [Backend.Join].
 var NodeFeaturesOff = []string{
 	"tx-udp_tnl-segmentation",
 	"tx-udp_tnl-csum-segmentation",
@@ -73,6 +74,15 @@ type Options struct {
 	Log io.Writer
 	// ReadyTimeout bounds the start of the child; default 30 s.
 	ReadyTimeout time.Duration
+}
+
+// Scheduling says what the host granted a worker's thread; what it refused is
+// done without. The sessions of [Backend.Join] have a method
+// Scheduling() []Scheduling.
+type Scheduling struct {
+	Core int  `json:"core"` // pinned to, -1 if not
+	FIFO bool `json:"fifo"` // SCHED_FIFO, while it sleeps in between
+	Nice int  `json:"nice"`
 }
 
 // Backend implements emul.Backend with a forwarding child process per Join.

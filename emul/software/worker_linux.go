@@ -38,6 +38,7 @@ const (
 type worker struct {
 	clock      clock
 	arena      *arena
+	share      int // of the memory that one direction may hold, bytes
 	directions []*direction
 	agenda     agenda
 	reading    []*direction // sockets that may have something to read
@@ -68,6 +69,10 @@ func newWorker(directions []*direction, memory int, precise bool, core int) (*wo
 		clock: newClock(), directions: directions, precise: precise, core: core,
 		commands: make(chan func(), 16),
 		epoll:    -1, wake: -1,
+		share: memory,
+	}
+	if len(directions) > 2 {
+		w.share = memory / 2 // one link must not starve the others
 	}
 	w.tx.departures = make([]departure, 0, maxDepartures)
 	w.fates = make([]stage.Run, 0, 64) // grows to the longest train
@@ -141,7 +146,7 @@ func (w *worker) do(f func()) bool {
 
 // loop forwards until told to stop. It locks its thread for good: scheduling
 // class and affinity must not leak to other goroutines.
-func (w *worker) loop(ready chan<- granted) {
+func (w *worker) loop(ready chan<- Scheduling) {
 	runtime.LockOSThread()
 	g := schedule(w.core)
 	w.fifo, w.realtime = g.FIFO, g.FIFO
