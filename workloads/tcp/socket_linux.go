@@ -124,16 +124,19 @@ func readInfo(fd uintptr, buf *[infoSize]byte) (info, error) {
 	return parseInfo(buf[:length]), nil
 }
 
-// discardSize is how much one call throws away at most.
-const discardSize = 1 << 20
-
-// discard throws away what a socket has received, at most limit bytes, without
-// copying it to user space: MSG_TRUNC on a TCP socket frees the data in the
-// kernel. It returns 0 at the end of the stream, and EAGAIN when there is
+// receive takes what a socket has received: into buf, at most limit bytes, or
+// with a nil buf throws it away in the kernel, which MSG_TRUNC does on a TCP
+// socket. It returns 0 at the end of the stream, and EAGAIN when there is
 // nothing yet.
-func discard(fd uintptr, limit int64) (int64, error) {
+func receive(fd uintptr, buf []byte, limit int64) (int64, error) {
+	var at unsafe.Pointer
+	flags := uintptr(unix.MSG_TRUNC)
+	size := min(limit, receiveSize)
+	if buf != nil {
+		at, flags, size = unsafe.Pointer(unsafe.SliceData(buf)), 0, min(limit, int64(len(buf)))
+	}
 	for {
-		n, _, errno := unix.Syscall6(unix.SYS_RECVFROM, fd, 0, uintptr(min(limit, discardSize)), unix.MSG_TRUNC, 0, 0)
+		n, _, errno := unix.Syscall6(unix.SYS_RECVFROM, fd, uintptr(at), uintptr(size), flags, 0, 0)
 		switch errno {
 		case 0:
 			return int64(n), nil

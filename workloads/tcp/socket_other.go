@@ -20,13 +20,10 @@ func (w *Workload) setReceiver(int) error { return errOS }
 
 func congestionOf(int) string { return "" }
 
-const (
-	infoSize    = 512
-	discardSize = 1 << 20
-)
+const infoSize = 512
 
 func readInfo(uintptr, *[infoSize]byte) (info, error) { return info{}, errOS }
 
-func discard(uintptr, int64) (int64, error) { return 0, errOS }
+func receive(uintptr, []byte, int64) (int64, error) { return 0, errOS }
 
 func again(err error) bool { return errors.Is(err, syscall.EAGAIN) }

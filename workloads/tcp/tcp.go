@@ -1,7 +1,7 @@
 // Package tcp loads a path with the kernel's TCP.
 //
-// A workload has two roles. The receiver listens in one namespace, throws the
-// payload away without copying it, and bins what it got by its own clock. The
+// A workload has two roles. The receiver listens in one namespace, reads the
+// payload without looking at it, and bins what it got by its own clock. The
 // sender opens flows in another one: a fixed number that send as fast as TCP
 // lets them, until the end or until their bytes are sent, or flows that arrive
 // at random times with random sizes, whatever the network does ([Arrivals]).
@@ -32,6 +32,7 @@ type Workload struct {
 	Pacing        unit.Rate     `hcl:"pacing,optional" doc:"Upper bound of each flow's sending rate (SO_MAX_PACING_RATE)."`
 	SendBuffer    unit.Size     `hcl:"send_buffer,optional" doc:"SO_SNDBUF of the sender; default: the kernel tunes it."`
 	ReceiveBuffer unit.Size     `hcl:"receive_buffer,optional" doc:"SO_RCVBUF of the receiver; default: the kernel tunes it."`
+	Receive       string        `hcl:"receive,optional" default:"copy" doc:"How the receiver takes the payload: \"copy\" it to user space, as applications do, or \"discard\" it in the kernel (MSG_TRUNC), which takes a fraction of the processor."`
 	Nodelay       bool          `hcl:"nodelay,optional" doc:"Switch Nagle's algorithm off (TCP_NODELAY)."`
 	MSS           int           `hcl:"mss,optional" doc:"Upper bound of the segment size in bytes (TCP_MAXSEG)."`
 	Port          int           `hcl:"port,optional" doc:"Port of the receiver; default: any free one."`
@@ -49,10 +50,10 @@ func Kind() workloads.Kind {
 	return workloads.Kind{
 		Name: "tcp",
 		Doc: "Kernel TCP from one node to another: bulk flows for the whole load or of a given size, or flows that arrive by themselves. " +
-			"Our own sender and receiver; the receiver discards the payload unread. " +
+			"Our own sender and receiver. " +
 			"With arrivals, flows[*] are the flows that started in the measurement window and completed, with their completion time, slowdown and size only.",
 		New: func() workloads.Workload {
-			return &Workload{Flows: 1, Congestion: "cubic", IP: "4", Interval: 100 * time.Millisecond, InfoInterval: 10 * time.Millisecond}
+			return &Workload{Flows: 1, Congestion: "cubic", Receive: receiveCopy, IP: "4", Interval: 100 * time.Millisecond, InfoInterval: 10 * time.Millisecond}
 		},
 		Actors: map[string]func() workloads.Actor{
 			roleReceiver: func() workloads.Actor { return &receiver{} },
@@ -66,6 +67,9 @@ const (
 	roleReceiver = "receiver"
 	roleSender   = "sender"
 	endpointData = "data"
+
+	receiveCopy    = "copy"
+	receiveDiscard = "discard"
 
 	// maxFlows bounds the connections of one sender: the ports of one address.
 	maxFlows = 25000
@@ -116,6 +120,9 @@ func (w *Workload) Validate() []attr.Problem {
 	}
 	if w.IP != "4" && w.IP != "6" {
 		bad("ip", "unknown version of IP", `write "4" or "6"`)
+	}
+	if w.Receive != receiveCopy && w.Receive != receiveDiscard {
+		bad("receive", "unknown way to receive", `write "copy" or "discard"`)
 	}
 	if w.Interval < time.Millisecond {
 		bad("interval", "bins too narrow", "at least 1ms")

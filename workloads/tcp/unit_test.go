@@ -163,6 +163,7 @@ func TestValidate(t *testing.T) {
 		"flows":         {func(w *Workload) { w.Flows = 0 }, "flows", "between 1 and"},
 		"congestion":    {func(w *Workload) { w.Congestion = "" }, "congestion", "cubic"},
 		"bytes":         {func(w *Workload) { w.Bytes = 3 }, "bytes", "24"},
+		"receive":       {func(w *Workload) { w.Receive = "eat" }, "receive", "discard"},
 		"mss":           {func(w *Workload) { w.MSS = 20 }, "mss", "88"},
 		"port":          {func(w *Workload) { w.Port = 66000 }, "port", "65535"},
 		"ip":            {func(w *Workload) { w.IP = "v4" }, "ip", `"6"`},
