@@ -15,6 +15,9 @@ import (
 // TestMain lets this test binary be wirelab itself: for scripts, and for the
 // actors and forwarders that the runs of scripts start.
 func TestMain(m *testing.M) {
+	if os.Getenv(asMain) != "" {
+		os.Exit(Main())
+	}
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "actor", "forward", "lab", "node":
