@@ -45,22 +45,26 @@ func RunActor(ctx context.Context, kinds []Kind, kind, role string) int {
 	term := make(chan os.Signal, 1)
 	signal.Notify(term, syscall.SIGTERM)
 	defer signal.Stop(term)
-	go func() {
-		if _, ok := <-term; ok {
-			cancel(ErrStopped)
-		}
-	}()
-	return runActor(ctx, cancel, kinds, kind, role, os.Stdin, os.NewFile(reportFD, "report"))
+	a := &actorProcess{kinds: kinds, kind: kind, role: role, term: term, cancel: cancel}
+	return a.run(ctx, os.Stdin, os.NewFile(reportFD, "report"))
 }
 
-func runActor(ctx context.Context, cancel context.CancelCauseFunc, kinds []Kind, kind, role string, in io.Reader, out io.Writer) int {
+// actorProcess is this process in its life as an actor.
+type actorProcess struct {
+	kinds      []Kind
+	kind, role string
+	term       <-chan os.Signal
+	cancel     context.CancelCauseFunc // of the context that run is given
+}
+
+func (a *actorProcess) run(ctx context.Context, in io.Reader, out io.Writer) int {
 	s := newStream(out)
 	stop := make(chan struct{})
 	defer close(stop)
 	defer s.flush()
 	go s.run(stop)
 
-	actor, err := findActor(kinds, kind, role)
+	actor, err := findActor(a.kinds, a.kind, a.role)
 	if err != nil {
 		return s.finish(err, exitUsage)
 	}
@@ -76,7 +80,15 @@ func runActor(ctx context.Context, cancel context.CancelCauseFunc, kinds []Kind,
 		runtime.GOMAXPROCS(len(spec.Cores))
 	}
 	env := newEnv(spec, s)
-	go env.obey(lines, cancel)
+	go env.obey(lines, a.cancel)
+	go func() {
+		select {
+		case <-a.term:
+			env.hurry()
+			a.cancel(ErrStopped)
+		case <-stop:
+		}
+	}()
 	go env.usage.run(ctx, env)
 
 	err = actor.Run(ctx, env)
@@ -142,6 +154,7 @@ func (e *Env) obey(lines *bufio.Reader, cancel context.CancelCauseFunc) {
 	for {
 		line, err := lines.ReadBytes('\n')
 		if err != nil {
+			e.hurry()
 			cancel(ErrOrphaned)
 			time.Sleep(orphanGrace)
 			os.Exit(exitFailed)

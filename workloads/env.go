@@ -38,12 +38,15 @@ type Env struct {
 	startOnce, goOnce sync.Once
 	started, gone     chan struct{} // closed when t0, goNS are set
 	t0, goNS          int64
+
+	hurryOnce sync.Once
+	hurried   chan struct{}
 }
 
 func newEnv(spec Spec, out *stream) *Env {
 	return &Env{
 		Spec: spec, out: out, clock: newClock(), usage: &usage{},
-		started: make(chan struct{}), gone: make(chan struct{}),
+		started: make(chan struct{}), gone: make(chan struct{}), hurried: make(chan struct{}),
 	}
 }
 
@@ -100,6 +103,13 @@ func (e *Env) WaitGo(ctx context.Context) (int64, error) {
 		return 0, context.Cause(ctx)
 	}
 }
+
+// Hurry is closed when nobody waits for the role's results any more: the
+// orchestrator is gone, or has sent SIGTERM. What the role started must then
+// end within a second.
+func (e *Env) Hurry() <-chan struct{} { return e.hurried }
+
+func (e *Env) hurry() { e.hurryOnce.Do(func() { close(e.hurried) }) }
 
 // Activity is when a role works, on CLOCK_MONOTONIC in ns.
 type Activity struct {

@@ -41,7 +41,6 @@ type Process struct {
 
 	writeMu  sync.Mutex // guards writes to stdin
 	stopOnce sync.Once
-	stopping chan struct{}
 	exited   chan struct{} // closed when the process is gone and all was read
 	late     bool          // had to be told by a signal; guarded by writeMu
 	waitErr  error         // guarded by exited
@@ -68,7 +67,7 @@ func StartProcess(ctx context.Context, start func(*exec.Cmd) error, opts Process
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	p := &Process{
-		opts: opts, log: log, stopping: make(chan struct{}), exited: make(chan struct{}),
+		opts: opts, log: log, exited: make(chan struct{}),
 		report: newReport(opts.Spec.Workload, opts.Spec.Role, opts.Record, log.line),
 	}
 	out, err := p.spawn(start)
@@ -214,26 +213,34 @@ func (p *Process) Done() <-chan struct{} { return p.exited }
 
 // Stop ends the actor: it may say its summary within the grace, then gets
 // SIGTERM, and after the same time again SIGKILL. It returns when the process
-// is gone. ctx cuts the waiting short.
+// is gone. When ctx ends there is no summary to wait for: SIGTERM comes at once
+// and the rest within [hurry], which lets a role end what it started itself.
 func (p *Process) Stop(ctx context.Context) {
 	p.stopOnce.Do(func() {
-		close(p.stopping)
 		_ = p.send(command{Type: msgStop}) // a dead one needs no telling
 	})
-	if p.waitGone(ctx) {
+	if p.waitGone(ctx, p.opts.Grace) {
 		return
 	}
 	p.setLate()
 	terminate(p.cmd.Process.Pid)
-	if p.waitGone(ctx) {
+	if p.waitGone(ctx, p.opts.Grace) {
+		return
+	}
+	if ctx.Err() != nil && p.waitGone(context.WithoutCancel(ctx), min(p.opts.Grace, hurry)) {
 		return
 	}
 	p.kill()
 	<-p.exited
 }
 
-func (p *Process) waitGone(ctx context.Context) bool {
-	t := time.NewTimer(p.opts.Grace)
+// hurry is how long a role may take to end when nobody waits for its results.
+const hurry = time.Second
+
+// waitGone tells whether the process is gone within a time, which ctx cuts
+// short.
+func (p *Process) waitGone(ctx context.Context, within time.Duration) bool {
+	t := time.NewTimer(within)
 	defer t.Stop()
 	select {
 	case <-p.exited:
@@ -254,7 +261,7 @@ func (p *Process) abandon() {
 	p.writeMu.Lock()
 	p.stdin.Close()
 	p.writeMu.Unlock()
-	if !p.waitGone(context.Background()) {
+	if !p.waitGone(context.Background(), p.opts.Grace) {
 		p.kill()
 	}
 }

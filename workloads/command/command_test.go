@@ -129,7 +129,47 @@ func TestEndlessCommandIsStoppedWithAllItStarted(t *testing.T) {
 	if p.err != nil || p.Status != results.StatusOK || p.Values["speed_bps"] != 12 {
 		t.Fatalf("%v, %s, %v: %+v", p.err, p.Status, p.Values, p.actor)
 	}
-	text, err := os.ReadFile(filepath.Join(p.dir, "w.stdout"))
+	checkGone(t, filepath.Join(p.dir, "w.stdout"), 3)
+}
+
+// alive tells whether a process runs; a zombie waiting for init does not.
+func alive(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(text), ") ")
+	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
+}
+
+// TestImpatientStop: an interrupted run leaves nothing behind, though nobody
+// waits for results.
+func TestImpatientStop(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	go func() { // ctrl-C once everything runs
+		for ctx.Err() == nil {
+			if text, _ := os.ReadFile(filepath.Join(dir, "w.stdout")); strings.Count(string(text), "pid") == 2 {
+				cancel()
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	c := shell("setsid sleep 1000 & echo pid $!; sh -c 'trap \"\" TERM; sleep 1000' & echo pid $!; wait")
+	c.Grace = 3 * time.Second
+	_, err := rehearse.Run(ctx, rehearse.Options{Binary: os.Args[0], Kind: "command", Workload: c, Dir: dir, Window: workloads.Window{End: 50}})
+	if err == nil {
+		t.Error("an interrupted rehearsal came to a result")
+	}
+	checkGone(t, filepath.Join(dir, "w.stdout"), 2)
+}
+
+// checkGone reads "pid N" lines and wants n processes, none of them alive.
+func checkGone(t *testing.T, path string, n int) {
+	t.Helper()
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,19 +184,9 @@ func TestEndlessCommandIsStoppedWithAllItStarted(t *testing.T) {
 			t.Errorf("process %d lives on", pid)
 		}
 	}
-	if found != 3 {
-		t.Errorf("%d processes were started:\n%s", found, text)
+	if found != n {
+		t.Errorf("%d processes were started, not %d:\n%s", found, n, text)
 	}
-}
-
-// alive tells whether a process runs; a zombie waiting for init does not.
-func alive(pid int) bool {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return false
-	}
-	_, rest, _ := strings.Cut(string(text), ") ")
-	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
 }
 
 func TestGraceLetsAProgramEnd(t *testing.T) {

@@ -16,6 +16,8 @@ import (
 const (
 	// killAfter is how long a program may take to follow its stop signal.
 	killAfter = time.Second
+	// hurriedKill is killAfter when nobody waits for results.
+	hurriedKill = 300 * time.Millisecond
 	// drainFor is how long output is still read after the program's end, when a
 	// process it left behind holds it open.
 	drainFor = 500 * time.Millisecond
@@ -30,6 +32,7 @@ type process struct {
 	waited         chan struct{}  // closed when the program is gone
 	exited         chan struct{}  // closed when its output is complete, too
 	signal         syscall.Signal // tells it to stop
+	hurry          <-chan struct{}
 	endOnce        sync.Once
 	told           bool // it was running when it was told to stop
 }
@@ -49,7 +52,7 @@ func (r *runner) start(t0 int64) (*process, error) {
 
 // launch starts a command with its output in files and its own process group.
 func (r *runner) launch(cmd *exec.Cmd) (*process, error) {
-	p := &process{cmd: cmd, waited: make(chan struct{}), exited: make(chan struct{}), signal: syscall.SIGTERM}
+	p := &process{cmd: cmd, waited: make(chan struct{}), exited: make(chan struct{}), signal: syscall.SIGTERM, hurry: r.env.Hurry()}
 	if r.c.StopSignal == "INT" {
 		p.signal = syscall.SIGINT
 	}
@@ -96,14 +99,14 @@ func (p *process) supervise(now func() int64, started chan<- error) {
 }
 
 // end makes sure that the program and all it started are gone: it may run on
-// for grace, is told to stop, and is killed. It tells whether it was running
+// for grace (unless there is a hurry), is told to stop, and is killed. It tells whether it was running
 // when it was told.
 func (p *process) end(grace time.Duration) (told bool) {
 	p.endOnce.Do(func() {
-		if !p.gone(grace) {
+		if !p.gone(grace, p.hurry) {
 			p.told = true
 			signalGroup(p.cmd.Process.Pid, p.signal)
-			if !p.gone(killAfter) {
+			if !p.gone(hurriedKill, nil) && !p.gone(killAfter-hurriedKill, p.hurry) {
 				signalGroup(p.cmd.Process.Pid, syscall.SIGKILL)
 			}
 		}
@@ -114,12 +117,15 @@ func (p *process) end(grace time.Duration) (told bool) {
 	return p.told
 }
 
-func (p *process) gone(within time.Duration) bool {
+// gone tells whether the program has ended within a time, which hurry (may be
+// nil) cuts short.
+func (p *process) gone(within time.Duration, hurry <-chan struct{}) bool {
 	t := time.NewTimer(within)
 	defer t.Stop()
 	select {
 	case <-p.waited:
 		return true
+	case <-hurry:
 	case <-t.C:
 	}
 	select {
@@ -187,7 +193,8 @@ type output struct {
 	watch    []func(chunk []byte) // called with whatever arrives
 
 	mu   sync.Mutex
-	last []byte // at most tailSize
+	last []byte // at most twice tailSize
+	err  error  // of writing the file
 }
 
 func (r *runner) newOutput(name string) (*output, error) {
@@ -229,8 +236,11 @@ func (o *output) take(chunk []byte) {
 	if len(chunk) == 0 {
 		return
 	}
-	_, _ = o.file.Write(chunk) // a full disk shows as a capture that finds nothing
+	_, err := o.file.Write(chunk)
 	o.mu.Lock()
+	if o.err == nil {
+		o.err = err
+	}
 	o.last = append(o.last, chunk...)
 	if len(o.last) > 2*tailSize {
 		o.last = append(o.last[:0], o.last[len(o.last)-tailSize:]...)
@@ -239,6 +249,13 @@ func (o *output) take(chunk []byte) {
 	for _, w := range o.watch {
 		w(chunk)
 	}
+}
+
+// kept returns why the output is not complete in its file; it has ended.
+func (o *output) kept() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
 }
 
 // tail returns what was printed last.

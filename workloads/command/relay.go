@@ -52,7 +52,7 @@ func (r *runner) relay(ctx context.Context) error {
 	case <-p.waited:
 	case <-ctx.Done():
 		tell.say(map[string]any{"type": "stop"})
-		if p.end(r.grace(ctx, actorGrace)) {
+		if p.end(actorGrace) {
 			err = fmt.Errorf("it did not end within %v of the stop message", actorGrace)
 		}
 	}

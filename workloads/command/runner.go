@@ -55,7 +55,7 @@ func (r *runner) serve(ctx context.Context) error {
 	r.env.Ready(nil)
 	select {
 	case <-ctx.Done():
-		told := p.end(r.grace(ctx, 0))
+		told := p.end(0)
 		return r.finish(p, told)
 	case <-p.exited:
 	}
@@ -97,27 +97,21 @@ func (r *runner) once(ctx context.Context) error {
 		p.end(0)
 		return fmt.Errorf("it ran longer than its timeout of %v: %s", r.c.Timeout, p.lastWords())
 	case <-over.C:
-		return r.finish(p, p.end(r.grace(ctx, r.c.Grace)))
+		return r.finish(p, p.end(r.c.Grace))
 	case <-ctx.Done():
-		return r.finish(p, p.end(r.grace(ctx, r.c.Grace)))
+		return r.finish(p, p.end(r.c.Grace))
 	}
 	p.end(0) // what it left behind
 	return r.finish(p, false)
-}
-
-// grace is how long the program may still run: not at all when nobody reads
-// its results.
-func (r *runner) grace(ctx context.Context, grace time.Duration) time.Duration {
-	if errors.Is(context.Cause(ctx), workloads.ErrOrphaned) {
-		return 0
-	}
-	return grace
 }
 
 // finish reports what the program left; told says that we ended it.
 func (r *runner) finish(p *process, told bool) error {
 	if err := r.verdict(p, told); err != nil {
 		return err
+	}
+	if err := errors.Join(p.stdout.kept(), p.stderr.kept()); err != nil {
+		return fmt.Errorf("keep the output: %w", err)
 	}
 	values := map[string]float64{"duration_s": float64(p.endNS-p.beginNS) / 1e9}
 	if cpu, ok := p.cpu(); ok {

@@ -48,9 +48,7 @@ func (r *pinger) Run(ctx context.Context, env *workloads.Env) error {
 	sendErr := r.ask(ctx, a)
 	// A stop message does not end the waiting for replies: they were asked for
 	// in time, and are few.
-	for !r.tally.settled(env.Now()) && !errors.Is(context.Cause(ctx), workloads.ErrOrphaned) {
-		time.Sleep(5 * time.Millisecond)
-	}
+	r.waitSettled()
 	deaf()
 	listenErr := <-heard
 	values, h := r.tally.summary()
@@ -62,6 +60,19 @@ func (r *pinger) Run(ctx context.Context, env *workloads.Env) error {
 		return err
 	}
 	return context.Cause(ctx)
+}
+
+// waitSettled waits for replies that could still count.
+func (r *pinger) waitSettled() {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !r.tally.settled(r.env.Now()) {
+		select {
+		case <-r.env.Hurry():
+			return
+		case <-tick.C:
+		}
+	}
 }
 
 // ask sends the requests.
