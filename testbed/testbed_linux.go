@@ -169,17 +169,24 @@ func (t *Testbed) up(ctx context.Context, opt Options) error {
 	t.starter = netns.NewStarter()
 	b := &builder{Testbed: t, off: offloadsOff()}
 	defer b.close()
-	for _, step := range []func(context.Context) error{
-		b.makeNamespaces, b.makeLinks, b.configure,
-		func(ctx context.Context) error { return b.join(ctx, opt) },
-		func(ctx context.Context) error { return b.awaitAnswers(ctx, opt.Ready) },
+	for _, step := range []struct {
+		what string
+		do   func(context.Context) error
+	}{
+		{"make namespaces", b.makeNamespaces},
+		{"make links", b.makeLinks},
+		{"configure nodes", b.configure},
+		{"join impaired links", func(ctx context.Context) error { return b.join(ctx, opt) }},
+		{"hear every link answer", func(ctx context.Context) error { return b.awaitAnswers(ctx, opt.Ready) }},
 	} {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
-		if err := step(ctx); err != nil {
+		start := time.Now()
+		if err := step.do(ctx); err != nil {
 			return err
 		}
+		t.log("%s: %s took %v", t.layout.Name, step.what, time.Since(start).Round(time.Microsecond))
 	}
 	return nil
 }
