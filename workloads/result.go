@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -102,8 +103,8 @@ func (p *Process) judge() (results.Status, string) {
 }
 
 func exitSignal(err error) syscall.Signal {
-	exit, ok := err.(*exec.ExitError)
-	if !ok {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
 		return 0
 	}
 	if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {

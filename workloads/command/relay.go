@@ -60,7 +60,7 @@ func (r *runner) relay(ctx context.Context) error {
 	select {
 	case <-said:
 	case <-time.After(drainFor): // somebody escaped with the other end
-		outR.SetReadDeadline(p.began)
+		err = errors.Join(err, outR.SetReadDeadline(p.began))
 		<-said
 	}
 	return errors.Join(err, r.verdict(p, err != nil), tell.close(), outR.Close())
