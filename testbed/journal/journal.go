@@ -115,18 +115,18 @@ func Create(base, run, version string) (*Journal, error) {
 	}
 	lock, err := lockBase(base, true)
 	if err != nil {
-		return nil, fmt.Errorf("create journal: %w", err)
+		return nil, fmt.Errorf("create journal: %w", explain(err))
 	}
 	defer lock.Close()
 	dir := filepath.Join(base, run)
 	if err := os.Mkdir(dir, 0o755); errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("create journal %s: %w: wirelab clean removes it if it is dead", dir, ErrExists)
 	} else if err != nil {
-		return nil, fmt.Errorf("create journal: %w", err)
+		return nil, fmt.Errorf("create journal: %w", explain(err))
 	}
 	j := &Journal{base: base, run: run}
 	if err := j.begin(version); err != nil {
-		return nil, errors.Join(fmt.Errorf("create journal %s: %w", dir, err), os.RemoveAll(dir), removeEmpty(base))
+		return nil, errors.Join(fmt.Errorf("create journal %s: %w", dir, explain(err)), os.RemoveAll(dir), removeEmpty(base))
 	}
 	return j, nil
 }
@@ -177,7 +177,7 @@ func (j *Journal) Add(steps ...Step) error {
 		return errors.New("write journal: it is closed")
 	}
 	if _, err := j.file.Write(b.Bytes()); err != nil {
-		return fmt.Errorf("write journal %s: %w", j.Dir(), err)
+		return fmt.Errorf("write journal %s: %w", j.Dir(), explain(err))
 	}
 	return nil
 }
@@ -209,4 +209,15 @@ func removeRun(dir string) error {
 		}
 	}
 	return errors.Join(err, os.RemoveAll(dir))
+}
+
+// explain adds what the operator can do about an error.
+func explain(err error) error {
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("%w: run as root", err)
+	case errors.Is(err, unix.ENOSPC):
+		return fmt.Errorf("%w: make room there, what a run must undo could not be written down", err)
+	}
+	return err
 }
