@@ -305,6 +305,25 @@ func TestProtocolActor(t *testing.T) {
 	}
 }
 
+// TestDocumentedActor runs the script that docs/actors.md shows.
+func TestDocumentedActor(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/actors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, script, ok := strings.Cut(string(text), "```sh\n")
+	script, _, _ = strings.Cut(script, "```")
+	if !ok {
+		t.Fatal("docs/actors.md shows no script")
+	}
+	c := shell(script, capture(command.Capture{Name: "goodput_bps", Unit: "bit/s"}))
+	c.Protocol = "actor"
+	if p := play(t, c, 0.2); p.err != nil || p.Values["goodput_bps"] != 10 || p.actor.Status != results.StatusOK {
+		t.Errorf("%v: %v %+v", p.err, p.Values, p.actor)
+	}
+}
+
 func TestServerReadiness(t *testing.T) {
 	for _, c := range []struct {
 		name, script string

@@ -87,7 +87,7 @@ func (w *Workload) reduceFlows(out *workloads.Outcome, s said, length float64) {
 	}
 	n := w.Flows
 	if w.Arrivals != nil {
-		n = int(s.sender[-1]["flows_count"])
+		n = int(s.sender[-1]["started_count"])
 	}
 	if n > maxFlowRecords {
 		out.Notes = append(out.Notes, fmt.Sprintf("%d flows: more than %d are not reported one by one", n, maxFlowRecords))

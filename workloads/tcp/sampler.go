@@ -5,7 +5,6 @@ import (
 	"math"
 	"net"
 	"runtime"
-	"slices"
 	"sync"
 
 	"wirelab/workloads"
@@ -26,9 +25,10 @@ type sampler struct {
 	w        *Workload
 	activity workloads.Activity
 
-	mu   sync.Mutex // guards open and all; never held while reading
-	open map[*outgoing]struct{}
-	all  []*outgoing
+	mu    sync.Mutex // guards what follows; never held while reading
+	open  map[*outgoing]struct{}
+	kept  []*outgoing // flows to be reported one by one; not those that arrive
+	total tally
 
 	// What follows belongs to run until it has returned.
 	scratch []*outgoing
@@ -51,7 +51,6 @@ func (s *sampler) add(number int32, conn *net.TCPConn) (*outgoing, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open[o] = struct{}{}
-	s.all = append(s.all, o)
 	return o, nil
 }
 
@@ -61,6 +60,12 @@ func (s *sampler) remove(o *outgoing) {
 	delete(s.open, o)
 	s.mu.Unlock()
 	o.close(s.env.Now(), s.activity)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.total.add(o, s.activity)
+	if s.w.Arrivals == nil {
+		s.kept = append(s.kept, o)
+	}
 }
 
 // run reads until ctx ends or the load is over.
@@ -152,13 +157,4 @@ func (i *info) appendFields(f []workloads.Field) []workloads.Field {
 		f = append(f, workloads.Field{Name: "pacing_rate_bps", Value: float64(i.pacingRate) * 8})
 	}
 	return f
-}
-
-// flows returns all flows there were, by number; run has returned and every
-// flow was removed.
-func (s *sampler) flows() []*outgoing {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	slices.SortFunc(s.all, func(a, b *outgoing) int { return int(a.number) - int(b.number) })
-	return s.all
 }

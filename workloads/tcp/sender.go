@@ -231,18 +231,18 @@ func (s *sender) readBack(conn *net.TCPConn) {
 
 // summarise reports what the flows came to; all of them have ended.
 func (s *sender) summarise() {
-	t := s.sampler.finish()
-	t.values["started_count"] = float64(s.started)
-	t.values["window_started_count"] = float64(s.inWindow)
-	t.values["failed_count"] = float64(s.failed)
-	t.values["window_begin_s"] = float64(s.activity.WindowBegin-s.activity.T0) / 1e9
-	t.values["window_end_s"] = float64(s.activity.WindowEnd-s.activity.T0) / 1e9
+	values, rtt := s.sampler.finish()
+	values["started_count"] = float64(s.started)
+	values["window_started_count"] = float64(s.inWindow)
+	values["failed_count"] = float64(s.failed)
+	values["window_begin_s"] = float64(s.activity.WindowBegin-s.activity.T0) / 1e9
+	values["window_end_s"] = float64(s.activity.WindowEnd-s.activity.T0) / 1e9
 	if s.w.Arrivals != nil {
-		t.values["offered_bytes"] = float64(s.offered)
-		addStatistics(t.values, "start_lateness", "s", s.lateness)
+		values["offered_bytes"] = float64(s.offered)
+		addStatistics(values, "start_lateness", "s", s.lateness)
 	}
-	s.env.Summary(-1, t.values, map[string]string{"congestion": s.congestion})
-	if t.rtt.Count() > 0 {
-		s.env.Hist("rtt_s", -1, t.rtt)
+	s.env.Summary(-1, values, map[string]string{"congestion": s.congestion})
+	if rtt.Count() > 0 {
+		s.env.Hist("rtt_s", -1, rtt)
 	}
 }

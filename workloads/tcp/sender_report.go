@@ -5,62 +5,79 @@ import (
 	"slices"
 
 	"wirelab/emul/hist"
+	"wirelab/workloads"
 )
 
-// totals are what the sender found over all flows.
-type totals struct {
-	values map[string]float64
-	rtt    *hist.Histogram // smoothed RTT, ns
+// tally is what the sender's kernel said of ended flows.
+type tally struct {
+	flows  int // all of them
+	inside int // of those, flows that lived in the window
+	sum    counters
+	cwnd   mean
+	rtts   []uint32 // smoothed RTT in us, all readings in the window
+	minRTT uint32   // us, 0 before any
 }
 
-// finish reports each flow and returns the totals.
-func (s *sampler) finish() totals {
-	flows := s.flows()
-	t := totals{values: make(map[string]float64), rtt: &hist.Histogram{}}
-	var sum counters
-	var cwnd mean
-	var rtts []uint32
-	minRTT := uint32(math.MaxUint32)
-	inside := 0
-	for _, o := range flows {
-		if o.outside || o.last.length == 0 {
-			continue
-		}
-		inside++
-		c := o.counted(s.activity)
-		sum.add(c)
-		cwnd.sum += o.cwnd.sum
-		cwnd.n += o.cwnd.n
-		cwnd.max = max(cwnd.max, o.cwnd.max)
-		rtts = append(rtts, o.rtts...)
-		if o.last.minRTT > 0 {
-			minRTT = min(minRTT, o.last.minRTT)
-		}
-		if s.w.Arrivals == nil && len(flows) <= maxFlowRecords {
-			values := make(map[string]float64)
-			c.put(values)
-			putRTT(values, o.rtts, o.last.minRTT)
-			putCwnd(values, o.cwnd)
-			s.env.Summary(o.number, values, nil)
+// add books a flow that has ended.
+func (t *tally) add(o *outgoing, a workloads.Activity) {
+	t.flows++
+	if !o.counts() {
+		return
+	}
+	t.inside++
+	t.sum.add(o.counted(a))
+	t.cwnd.sum += o.cwnd.sum
+	t.cwnd.n += o.cwnd.n
+	t.cwnd.max = max(t.cwnd.max, o.cwnd.max)
+	t.rtts = append(t.rtts, o.rtts...)
+	if m := o.last.minRTT; m > 0 && (t.minRTT == 0 || m < t.minRTT) {
+		t.minRTT = m
+	}
+}
+
+// finish reports each flow and returns the totals and the histogram of the
+// smoothed RTT; run has returned and every flow was removed.
+func (s *sampler) finish() (map[string]float64, *hist.Histogram) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.kept) <= maxFlowRecords {
+		slices.SortFunc(s.kept, func(a, b *outgoing) int { return int(a.number) - int(b.number) })
+		for _, o := range s.kept {
+			if o.counts() {
+				s.env.Summary(o.number, o.values(s.activity), nil)
+			}
 		}
 	}
-	if inside > 0 {
-		sum.put(t.values)
-		putCwnd(t.values, cwnd)
-		putRTT(t.values, rtts, minRTT)
+	t, h := &s.total, &hist.Histogram{}
+	values := map[string]float64{"flows_count": float64(t.flows), "tcp_info_cpu_s": float64(s.cpuNS) / 1e9}
+	if t.inside > 0 {
+		t.sum.put(values)
+		putCwnd(values, t.cwnd)
+		putRTT(values, t.rtts, t.minRTT)
 	}
-	for _, us := range rtts {
-		t.rtt.Record(int64(us) * 1000)
+	for _, us := range t.rtts {
+		h.Record(int64(us) * 1000)
 	}
-	t.values["flows_count"] = float64(len(flows))
-	t.values["tcp_info_cpu_s"] = float64(s.cpuNS) / 1e9
 	if s.lasted > 0 {
-		t.values["tcp_info_load_ratio"] = float64(s.cpuNS) / float64(s.lasted)
+		values["tcp_info_load_ratio"] = float64(s.cpuNS) / float64(s.lasted)
 	}
 	if s.ticks > 0 {
-		t.values["tcp_info_interval_s"] = float64(s.lasted) / 1e9 / float64(s.ticks)
+		values["tcp_info_interval_s"] = float64(s.lasted) / 1e9 / float64(s.ticks)
 	}
-	return t
+	return values, h
+}
+
+// counts tells whether anything is known of the flow in the window.
+func (o *outgoing) counts() bool { return !o.outside && o.last.length > 0 }
+
+// values are the flow's own metrics.
+func (o *outgoing) values(a workloads.Activity) map[string]float64 {
+	values := make(map[string]float64)
+	c := o.counted(a)
+	c.put(values)
+	putRTT(values, o.rtts, o.last.minRTT)
+	putCwnd(values, o.cwnd)
+	return values
 }
 
 func putCwnd(into map[string]float64, c mean) {
