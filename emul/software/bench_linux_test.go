@@ -2,18 +2,15 @@ package software_test
 
 import (
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
 	"wirelab/emul"
-	"wirelab/emul/software"
 )
 
 const (
-	repetitions = 3
+	repetitions = 5
 	oneMeasure  = 1500 * time.Millisecond
 )
 
@@ -70,23 +67,16 @@ func compare(b *testing.B, unit string, scale float64, variants []variant, measu
 func paths(b *testing.B) []variant {
 	va, vb := bare(b)
 	plain := newLab(b, 1500)
-	plain.join(b, plain.cable(emul.Impairment{}, emul.Impairment{}), knobs)
+	plain.join(b, plain.cable(emul.Impairment{}, emul.Impairment{}))
 	busy := newLab(b, 1500)
 	imp := emul.Impairment{Rate: 40e9, Loss: 1e-9}
 	imp.Queue.Packets = 100000
-	busy.join(b, busy.cable(imp, imp), knobs)
+	busy.join(b, busy.cable(imp, imp))
 	check(b, busy.session.Arm())
 	return []variant{
 		{name: "veth", a: va, b: vb},
 		{name: "unimpaired", a: plain.a, b: plain.b, lab: plain},
 		{name: "stages", a: busy.a, b: busy.b, lab: busy},
-	}
-}
-
-func knobs(o *software.Options) {
-	if v := os.Getenv("CORE"); v != "" {
-		n, _ := strconv.Atoi(v)
-		o.Cores = []int{n}
 	}
 }
 
@@ -127,7 +117,7 @@ func delayError(b *testing.B, mode emul.Mode, load float64) {
 	imp := emul.Impairment{Delay: delay}
 	c := l.cable(imp, imp)
 	c.Mode = mode
-	l.join(b, c, func(o *software.Options) {})
+	l.join(b, c)
 	check(b, l.session.Arm())
 	stop := make(chan struct{})
 	if load > 0 {

@@ -65,6 +65,11 @@ const (
 	quantumDelay  = 2 * time.Millisecond
 	mediumQuantum = 50 * time.Microsecond
 	fastQuantum   = 100 * time.Microsecond
+
+	// From trainRate on a whole train lasts no longer than the clock can tell:
+	// it is not taken apart for its own transmission time.
+	trainRate = unit.Rate(10e9)
+	trainBits = 8 * 65536
 )
 
 // quantumFor is how far ahead of its due time a segment may leave in the
@@ -75,6 +80,8 @@ func quantumFor(imp emul.Impairment, asked time.Duration) time.Duration {
 		return 0
 	case asked > 0:
 		return asked
+	case imp.Rate >= trainRate && imp.Delay < quantumDelay:
+		return min(time.Duration(trainBits*int64(time.Second)/int64(imp.Rate)), 15*time.Microsecond)
 	case imp.Rate == 0 || imp.Rate < slowRate || imp.Delay < quantumDelay:
 		return 0
 	case imp.Rate <= fastRate:

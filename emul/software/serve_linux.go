@@ -87,7 +87,9 @@ func (f *forwarder) arm() error {
 	return f.chunks(heavyChunk, func(i int, d *direction) {
 		d.model.Arm()
 		d.counters = counters{}
-		d.errors.Reset()
+		if d.errors.Count() > 0 {
+			d.errors.Reset() // touches all its pages, many links' are unused
+		}
 		if d.log != nil {
 			d.log.put(record{time: f.owners[i].clock.now(), event: eventArm, direction: d.name})
 		}

@@ -65,7 +65,8 @@ type Options struct {
 	// Quantum lets later segments of a train leave with an earlier one, by at
 	// most this time ahead of their due time. Default 0: 50 us for rates of
 	// 200 Mbit/s to 1 Gbit/s and 100 us above, where the delay is at least
-	// 2 ms, none otherwise. Negative: never.
+	// 2 ms; on shorter links none, and from 10 Gbit/s on the time of one train
+	// (15 us at most). Negative: never.
 	Quantum time.Duration
 	// Memory bounds the packets held, in bytes; default a quarter of the
 	// machine's. What does not fit is an overload drop.

@@ -21,10 +21,13 @@ const (
 	spinWindow = int64(100 * time.Millisecond)
 	spinShare  = int64(30 * time.Millisecond)
 
-	// longestTurn is how long a worker may be busy in SCHED_FIFO; it looks at
-	// the clock every yieldEvery rounds.
-	longestTurn = int64(10 * time.Millisecond)
-	yieldEvery  = 16
+	// A worker may stay in SCHED_FIFO while it sleeps for idleShare of each
+	// turn; it looks at the clock every yieldEvery rounds.
+	turn       = int64(10 * time.Millisecond)
+	idleShare  = turn / 10
+	yieldEvery = 16
+	// shortestSleep tells a sleep from a look that found something.
+	shortestSleep = int64(3 * time.Microsecond)
 
 	longestSleep = int64(time.Second)
 	// pollEvery is how many rounds of a busy worker pass between looks at the
@@ -52,7 +55,8 @@ type worker struct {
 	core       int // to be pinned to, -1 for none
 
 	fifo, realtime bool  // SCHED_FIFO is allowed; is the class now
-	woke           int64 // when the last sleep ended, ns
+	turnFrom       int64 // start of the present turn, ns
+	slept          int64 // in it, ns
 
 	spinFrom, spun int64 // the present window, ns
 	wakeups        uint64
@@ -151,12 +155,13 @@ func (w *worker) loop(ready chan<- Scheduling) {
 	g := schedule(w.core)
 	w.fifo, w.realtime = g.FIFO, g.FIFO
 	ready <- g
-	w.woke = w.clock.now()
+	w.turnFrom = w.clock.now()
 	for !w.stopped {
 		w.release(w.clock.now())
 		w.receiveAll()
-		w.rounds++
-		w.yieldClass()
+		if w.rounds++; w.rounds%yieldEvery == 0 {
+			w.yieldClass(w.clock.now())
+		}
 		switch {
 		case len(w.reading) == 0:
 			w.sleep()
@@ -200,20 +205,30 @@ func (w *worker) sleep() {
 		}
 		timeout -= spinTime
 	}
-	w.wakeups++
+	before := w.clock.now()
 	w.poll(timeout)
-	w.woke = w.clock.now()
-	if w.fifo && !w.realtime {
-		w.realtime = realtime()
+	now := w.clock.now()
+	if t := now - before; t > shortestSleep {
+		w.wakeups++
+		w.slept += t
 	}
+	w.yieldClass(now)
 }
 
-// yieldClass takes a worker that has not slept for a while out of SCHED_FIFO,
-// until it sleeps again: one that is busy all the time would starve its core.
-func (w *worker) yieldClass() {
-	if w.realtime && w.rounds%yieldEvery == 0 && w.clock.now()-w.woke > longestTurn {
+// yieldClass ends a turn: a worker that slept too little in it leaves
+// SCHED_FIFO, in which it would starve its core, until it sleeps enough again.
+func (w *worker) yieldClass(now int64) {
+	length := now - w.turnFrom
+	if !w.fifo || length < turn {
+		return
+	}
+	idle := w.slept >= idleShare
+	w.turnFrom, w.slept = now, 0
+	switch {
+	case idle && !w.realtime:
+		w.realtime = realtime()
+	case !idle && w.realtime:
 		w.realtime = !ordinary()
-		w.woke = w.clock.now()
 	}
 }
 

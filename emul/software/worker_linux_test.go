@@ -208,7 +208,7 @@ func TestQuantum(t *testing.T) {
 	}{
 		{0, 10 * ms, 0, 0}, {100e6, 10 * ms, 0, 0}, {200e6, 10 * ms, 0, 50 * time.Microsecond},
 		{1e9, 10 * ms, 0, 50 * time.Microsecond}, {10e9, 10 * ms, 0, 100 * time.Microsecond},
-		{10e9, ms, 0, 0}, {10e9, ms, ms, ms}, {10e9, 10 * ms, -1, 0},
+		{5e9, ms, 0, 0}, {40e9, ms, 0, 13107}, {10e9, ms, ms, ms}, {10e9, 10 * ms, -1, 0},
 	} {
 		if got := quantumFor(emul.Impairment{Rate: c.rate, Delay: c.delay}, c.asked); got != c.want {
 			t.Errorf("%v, %v, asked %v: %v, want %v", c.rate, c.delay, c.asked, got, c.want)
@@ -234,6 +234,33 @@ func TestFullArena(t *testing.T) {
 	b.receive(b.d)
 	if b.d.overloadDrops != before {
 		t.Error("memory was not given back")
+	}
+}
+
+// One link that holds much does not starve the others of the same worker.
+func TestLinksShareTheArena(t *testing.T) {
+	b := newBench(t, emul.Impairment{Delay: time.Hour})
+	b.arena.limit, b.share = 12<<20, 4<<20
+	for range 100 {
+		b.send(t, tcpFrame(60000, 1448))
+		b.receive(b.d)
+	}
+	if b.d.held < b.share || b.d.held > b.share+smallSlot+middleSlot+bigSlot || b.d.overloadDrops == 0 {
+		t.Errorf("one direction holds %d of %d bytes", b.d.held, b.arena.limit)
+	}
+	other := b.directions[1]
+	for range 10 {
+		if _, err := unix.Write(b.b, tcpFrame(10000, 1448)); err != nil {
+			t.Fatal(err)
+		}
+		b.receive(other)
+	}
+	if other.overloadDrops != 0 || other.packetsIn == 0 {
+		t.Errorf("the other direction: %+v", other.counters)
+	}
+	b.release(farFuture)
+	if b.d.held != 0 || other.held != 0 {
+		t.Errorf("%d and %d bytes are held by empty lines", b.d.held, other.held)
 	}
 }
 
