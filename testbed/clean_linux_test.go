@@ -120,7 +120,7 @@ func killOne(delay time.Duration) (Report, error) {
 		return Report{}, err
 	}
 	if err := cmd.Wait(); err == nil || out.Len() > 0 {
-		return Report{}, fmt.Errorf("the victim ended by itself: %v: %s", err, &out)
+		return Report{}, fmt.Errorf("the victim ended by itself: %w: %s", err, &out)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()

@@ -54,7 +54,6 @@ func absent(err error) error {
 
 func probeVeth() (string, error) {
 	return "made a pair", within(func(b *batch) error {
-		req := createRequest(unix.RTM_NEWLINK)
 		l := device{probeLeft, 10, macAddress(0x0a, end{0, 0})}
 		r := device{probeRight, 11, macAddress(0x0a, end{0, 1})}
 		self, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -62,7 +61,7 @@ func probeVeth() (string, error) {
 			return err
 		}
 		defer unix.Close(self)
-		req = vethRequest(l, r, self, defaultMTU)
+		req := vethRequest(l, r, self, defaultMTU)
 		return absent(errors.Join(
 			b.add("make a veth pair", req),
 			b.add("bring it up", upRequest(l, "", 0)),

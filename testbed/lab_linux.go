@@ -227,8 +227,7 @@ func StartOwner(ctx context.Context, cmd *exec.Cmd, dir, id string) (*Lab, error
 			return nil, fmt.Errorf("the owner of lab %s ended before the lab was up: %w", id, err)
 		case <-ctx.Done():
 			err := cmd.Process.Signal(syscall.SIGTERM)
-			<-ended
-			return nil, errors.Join(fmt.Errorf("waiting for lab %s to come up: %w", id, context.Cause(ctx)), err)
+			return nil, errors.Join(fmt.Errorf("waiting for lab %s to come up: %w", id, context.Cause(ctx)), err, <-ended)
 		}
 	}
 }

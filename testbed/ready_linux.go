@@ -22,7 +22,6 @@ const (
 // packets cross: a fresh veth can lose its first one.
 type echo struct {
 	from, to end
-	socket   int // number of the socket in the prober
 	next     time.Time
 	retry    time.Duration
 	sent     int

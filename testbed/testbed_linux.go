@@ -45,7 +45,6 @@ type Testbed struct {
 	layout  *layout
 	run     string
 	journal *journal.Journal
-	own     bool // the journal is ours to remove
 	log     func(format string, args ...any)
 	v6      bool
 

@@ -41,17 +41,19 @@ type validator struct {
 	problems []attr.Problem
 }
 
-func (v *validator) add(path []string, summary, format string, args ...any) *attr.Problem {
+func (v *validator) add(path []string, summary, format string, args ...any) {
 	v.problems = append(v.problems, attr.Problem{Path: path, Summary: summary, Detail: fmt.Sprintf(format, args...)})
-	return &v.problems[len(v.problems)-1]
 }
 
-func (v *validator) node(name, attribute, summary, format string, args ...any) *attr.Problem {
-	return v.add([]string{"node", name, attribute}, summary, format, args...)
+// warning makes the last problem one.
+func (v *validator) warning() { v.problems[len(v.problems)-1].Warning = true }
+
+func (v *validator) node(name, attribute, summary, format string, args ...any) {
+	v.add([]string{"node", name, attribute}, summary, format, args...)
 }
 
-func (v *validator) link(name, attribute, summary, format string, args ...any) *attr.Problem {
-	return v.add([]string{"link", name, attribute}, summary, format, args...)
+func (v *validator) link(name, attribute, summary, format string, args ...any) {
+	v.add([]string{"link", name, attribute}, summary, format, args...)
 }
 
 const nameRule = "A name has 1 to 63 letters, digits, - and _, and begins with a letter or digit."
@@ -248,7 +250,8 @@ func (v *validator) checkForwarding(g *graph) {
 			if r.visited[other] != first+1 {
 				v.node(node.Name, "kind", fmt.Sprintf("Host %s does not forward", node.Name),
 					"There is no other way between %s and %s. If they are to reach each other, write kind = \"router\".",
-					g.Nodes[first].Name, g.Nodes[other].Name).Warning = true
+					g.Nodes[first].Name, g.Nodes[other].Name)
+				v.warning()
 				break
 			}
 		}
@@ -266,7 +269,8 @@ func (v *validator) checkDepth(g *graph) {
 	if routers := hops - 1; routers >= maxHops {
 		v.node(g.Nodes[to].Name, "name", "Too many routers in a row",
 			"Between %s and %s there are %d routers, and an IP packet survives %d: most of them cannot reach each other. Bridges (kind = \"bridge\") have no such limit.",
-			g.Nodes[from].Name, g.Nodes[to].Name, routers, maxHops-1).Warning = true
+			g.Nodes[from].Name, g.Nodes[to].Name, routers, maxHops-1)
+		v.warning()
 	}
 }
 

@@ -87,7 +87,7 @@ func TestDo(t *testing.T) {
 	}
 	wg.Wait()
 	want := errors.New("its error")
-	if err := n.Do(func() error { return want }); err != want {
+	if err := n.Do(func() error { return want }); !errors.Is(err, want) {
 		t.Errorf("error %v, want %v", err, want)
 	}
 	// The function may leave its goroutine, as a failing test does.
