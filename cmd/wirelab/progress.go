@@ -117,6 +117,9 @@ func (p *progress) Phase(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.phase = name
+	if p.width == 0 {
+		fmt.Fprintf(p.w, "run %d of %d  %s  %s\n", p.done+1, p.total, p.current, name)
+	}
 	p.draw()
 }
 

@@ -160,6 +160,9 @@ func (e *execution) reduce(w *experiments.NamedWorkload) {
 	for _, n := range out.Notes {
 		e.note("%s: %s", w.Name, n)
 	}
+	for _, reason := range out.Invalid {
+		e.invalid("%s: %s", w.Name, reason)
+	}
 	e.run.Records = append(e.run.Records, in.Records...)
 }
 

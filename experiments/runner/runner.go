@@ -21,6 +21,7 @@ import (
 	"wirelab/results"
 	"wirelab/results/store"
 	"wirelab/testbed"
+	"wirelab/testbed/instrument"
 )
 
 // Progress is told what happens; the run does not wait for it.
@@ -76,7 +77,9 @@ func New(exp *experiments.Experiment, opt Options) *Runner {
 // Run makes every run of the plan that done does not hold yet, in order, and
 // calls finished after each was committed. It returns early with ctx's error
 // when interrupted: the run under way is undone and not kept. Other errors are
-// those of the store (a full disk): a run that fails is a result, not an error.
+// those of the store (a full disk) and of a host that lacks what the file
+// requires ([instrument.ErrRequired]): a run that fails is a result, not an
+// error.
 func (r *Runner) Run(ctx context.Context, p *plan.Plan, done map[int]bool, finished func(*results.Run) error) error {
 	for i, pr := range p.Runs {
 		if done[pr.Index] {
@@ -121,6 +124,11 @@ func (r *Runner) attempts(ctx context.Context, pr plan.Run, last bool) (*results
 		if ctx.Err() != nil {
 			w.Abort()
 			return nil, errors.Join(ctx.Err(), err)
+		}
+		if errors.Is(err, instrument.ErrRequired) {
+			// No run can be better on this host.
+			w.Abort()
+			return nil, fmt.Errorf("run %d: %w", pr.Index, err)
 		}
 		if err != nil {
 			run.Status, run.Error, run.Valid = failedStatus(err, run.Status), err.Error(), false
