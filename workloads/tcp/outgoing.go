@@ -81,15 +81,18 @@ func (o *outgoing) countLocked() {
 
 func (i *info) cwndBytes() float64 { return float64(i.cwnd) * float64(i.sndMSS) }
 
-// edge reads the flow at the begin or end of the window.
-func (o *outgoing) edge(begin bool) {
+// edge reads the flow at the begin or end of the window. All that a flow did
+// which began after the window did counts, however late the reading is.
+func (o *outgoing) edge(begin bool, a workloads.Activity) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.refreshLocked() {
 		return
 	}
 	if begin {
-		o.base = o.now
+		if o.beganNS < a.WindowBegin {
+			o.base = o.now
+		}
 		return
 	}
 	o.last, o.fixed = o.now, true

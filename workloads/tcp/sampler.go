@@ -115,7 +115,7 @@ func (s *sampler) snapshot() []*outgoing {
 // edge reads every flow at an edge of the window.
 func (s *sampler) edge(begin bool) {
 	for _, o := range s.snapshot() {
-		o.edge(begin)
+		o.edge(begin, s.activity)
 	}
 }
 
