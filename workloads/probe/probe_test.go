@@ -49,8 +49,9 @@ func TestPingLoopback(t *testing.T) {
 				t.Fatal(err)
 			}
 			v := r.Values
-			// A busy machine may send fewer, never more than one per interval.
-			if v["sent_count"] < 5 || v["sent_count"] > 51 || v["received_count"] != v["sent_count"] || v["loss_ratio"] != 0 {
+			// A busy machine may send fewer in the window, or there those of
+			// before it; never more than one per interval of the whole.
+			if v["sent_count"] < 5 || v["sent_count"] > 71 || v["received_count"] != v["sent_count"] || v["loss_ratio"] != 0 {
 				t.Errorf("counts: %v", v)
 			}
 			if v["rtt_min_s"] <= 0 || v["rtt_min_s"] > 0.05 || v["rtt_p50_s"] < v["rtt_min_s"] || v["rtt_max_s"] < v["rtt_p99_s"] {
