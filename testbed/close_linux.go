@@ -3,6 +3,13 @@ package testbed
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"wirelab/testbed/netns"
 )
 
 // endProcesses ends whatever is left in the nodes: processes that nobody
@@ -35,17 +42,66 @@ func (t *Testbed) endProcesses() error {
 	return err
 }
 
-// closeNamespaces gives all namespaces up. The kernel takes those that were
-// given up together down together.
+// closeNamespaces gives all namespaces up. The kernel takes them down in the
+// background, one batch after the other. One of them stays until the devices in
+// it are gone, which they are when the namespaces at their other ends are; of
+// the others, those are given up last. So what comes next meets a host as it
+// was before.
 func (t *Testbed) closeNamespaces() error {
-	var errs []error
-	for _, h := range t.hosts {
-		if h != nil {
-			errs = append(errs, h.ns.Close())
+	witness, beside := t.wire, map[int]bool{}
+	for i, h := range t.hosts {
+		if h != nil && t.wire == nil && len(t.layout.links[i]) > 0 {
+			witness = h.ns // the last of them
+			clear(beside)
+			for _, e := range t.layout.links[i] {
+				beside[t.layout.peerOf(e)] = true
+			}
 		}
 	}
-	if t.wire != nil {
-		errs = append(errs, t.wire.Close())
+	var errs []error
+	for _, last := range []bool{false, true} {
+		for i, h := range t.hosts {
+			if h != nil && h.ns != witness && beside[i] == last {
+				errs = append(errs, h.ns.Close())
+			}
+		}
+	}
+	if witness != nil {
+		errs = append(errs, t.awaitGone(witness), witness.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// goneTime is how long the kernel is given to take devices down. It waits for a
+// grace period per port of a bridge.
+const goneTime = time.Minute
+
+// awaitGone waits until a namespace has no device of the run any more.
+func (t *Testbed) awaitGone(ns *netns.NS) error {
+	h, err := netlink.NewHandleAt(ns.Handle())
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	for start, pause := time.Now(), time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		links, err := h.LinkList()
+		changing := errors.Is(err, netlink.ErrDumpInterrupted)
+		if err != nil && !changing {
+			return fmt.Errorf("list devices: %w", err)
+		}
+		var left []string
+		for _, l := range links {
+			if strings.HasPrefix(l.Attrs().Alias, Alias(t.run, "")) {
+				left = append(left, l.Attrs().Name)
+			}
+		}
+		if len(left) == 0 && !changing {
+			return nil
+		}
+		if time.Since(start) > goneTime {
+			return fmt.Errorf("waiting for the kernel to remove devices: %s are still there after %v: something outside holds a namespace of the run",
+				someOf(left), goneTime)
+		}
+		time.Sleep(pause)
+	}
 }
