@@ -294,11 +294,30 @@ func TestUpNoAnswer(t *testing.T) {
 	t.Log(err)
 }
 
+// hasAddress checks that nobody changed the MAC address of a device.
+func hasAddress(t *testing.T, tb *Testbed, e end) {
+	t.Helper()
+	h, err := tb.hosts[tb.layout.nodeAt(e)].Netlink()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	d := tb.layout.devices[e.link][e.side]
+	if l, err := h.LinkByIndex(d.index); err != nil || !bytes.Equal(l.Attrs().HardwareAddr, d.mac) {
+		t.Errorf("device %s: %v, %v, want %v", d.name, l, err, d.mac)
+	}
+}
+
 // Packets of a long chain survive all its routers.
 func TestUpDeepChain(t *testing.T) {
 	t.Parallel()
 	const n = 120
 	tb := bringUp(t, chainOf(n))
+	for i := range tb.layout.Links {
+		for side := range 2 {
+			hasAddress(t, tb, end{i, side})
+		}
+	}
 	last := fmt.Sprintf("n%d", n-1)
 	a := tb.Host(last).Addresses()[0]
 	for _, ip := range []netip.Addr{a.IPv4.Addr(), a.IPv6.Addr()} {

@@ -9,16 +9,6 @@ import (
 	"wirelab/results"
 )
 
-// CalibrateOptions narrow what Calibrate does. The zero value measures every
-// impaired link.
-type CalibrateOptions struct {
-	// Links to measure; nil means all that are impaired.
-	Links []string
-	// Attempts per link; 0 means 3. A busy host disturbs a measurement more
-	// often than a link is wrong.
-	Attempts int
-}
-
 // Calibrate measures, before there is any load, whether links do what was
 // asked: idle probes show the RTT, and a train slightly above the asked rate
 // shows the rate of every limited direction. It must run before the session is

@@ -15,26 +15,6 @@ import (
 	"wirelab/testbed/netns"
 )
 
-// Report tells what Clean did.
-type Report struct {
-	// Cleaned are the dead runs, undone and removed.
-	Cleaned []CleanedRun
-	// Live are the runs whose owner is alive; nothing of theirs was touched.
-	Live []string
-}
-
-// CleanedRun is one dead run.
-type CleanedRun struct {
-	Run     string
-	Version string    // of the program that was running
-	Created time.Time // zero if its journal was torn at the beginning
-	// Reboot says that the run is from before the last boot, so that there was
-	// nothing left to undo but its files.
-	Reboot bool
-	// Done tells each thing that was still there, for people.
-	Done []string
-}
-
 // Clean undoes what dead runs below dir (usually [journal.DefaultDir]) left:
 // processes, namespaces, devices, sysctls, files. It goes by their journals,
 // and leaves alone whatever no journal names; runs whose owner is alive are

@@ -15,16 +15,6 @@ import (
 	"wirelab/testbed/netns"
 )
 
-// Finding is what Doctor found out about one thing.
-type Finding struct {
-	Name   string
-	OK     bool
-	Detail string // what was tried and seen
-	Remedy string // what to do if it is not OK, "" if nothing can or need be done
-	// Needed says that no experiment runs on this host without it.
-	Needed bool
-}
-
 // Doctor finds out what this host can do, by trying it in a throw-away
 // namespace: no module list or version number says whether a container, a cloud
 // kernel or a security policy lets it happen. Other people's namespaces are

@@ -137,7 +137,8 @@ func (j *Journal) begin(version string) error {
 		return err
 	}
 	j.file = f
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	// Nobody else can want it for longer than Live takes to look.
+	if err := retryInterrupted(func() error { return unix.Flock(int(f.Fd()), unix.LOCK_EX) }); err != nil {
 		return fmt.Errorf("lock: %w", err)
 	}
 	h := Header{Schema: schema, Run: j.run, Version: version, PID: os.Getpid(), Created: time.Now().UTC()}

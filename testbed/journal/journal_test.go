@@ -245,6 +245,7 @@ func TestRunsAtTheSameTime(t *testing.T) {
 			t.Error(err)
 		}
 		for _, r := range runs {
+			Live(base, r) // looking disturbs nobody
 			if d, err := Adopt(base, r); err == nil {
 				t.Errorf("live run %s was adopted", r)
 				d.Release()
