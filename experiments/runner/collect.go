@@ -163,7 +163,12 @@ func (e *execution) reduce(w *experiments.NamedWorkload) {
 	for _, reason := range out.Invalid {
 		e.invalid("%s: %s", w.Name, reason)
 	}
-	e.run.Records = append(e.run.Records, in.Records...)
+	for _, r := range in.Records {
+		// What a flow reported stands in run.Flows already.
+		if r.Flow < 0 {
+			e.run.Records = append(e.run.Records, r)
+		}
+	}
 }
 
 func (e *execution) add(name string, values map[string]float64, units map[string]string) {
