@@ -232,13 +232,17 @@ func describe(p *packet, length int, aux *ancillary) {
 	p.train = wire.NewTrain(v, p.head(), length)
 }
 
+// releaseGrain in ns is how far apart due times must be to be kept apart: far
+// below what any timer can tell. It only matters above 10 Gbit/s.
+const releaseGrain = 1000
+
 // segments asks the model for the fate of each wire segment.
 func (w *worker) segments(d *direction, p *packet) {
 	t := &p.train
 	full, last := t.WireLen(0), t.WireLen(t.Segments-1)
 	var queueDrops, lossDrops int
 	if d.log == nil {
-		w.fates, queueDrops, lossDrops = d.model.Train(t.Segments, full, last, d.arrived, w.fates[:0])
+		w.fates, queueDrops, lossDrops = d.model.Train(t.Segments, full, last, d.arrived, releaseGrain, w.fates[:0])
 	} else {
 		queueDrops, lossDrops = w.loggedFates(d, p, full, last)
 	}

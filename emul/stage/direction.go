@@ -118,20 +118,21 @@ func (d *Direction) Process(length int, arrival int64) Verdict {
 	return v
 }
 
-// Run is a number of consecutive segments of a train that are due at one time.
+// Run is a number of consecutive segments of a train that are due together.
 type Run struct {
-	Due          int64 // ns
+	Due          int64 // of the last one, ns
 	First, Count int
 }
 
 // Train is Process for all segments of a train, which arrive together: full
 // bytes each, the last one of last bytes. It appends to runs what passes and
-// returns the numbers of drops.
-func (d *Direction) Train(segments, full, last int, arrival int64, runs []Run) (out []Run, queueDrops, lossDrops int) {
+// returns the numbers of drops. Segments whose due times lie within grain (in
+// ns) may share a run.
+func (d *Direction) Train(segments, full, last int, arrival, grain int64, runs []Run) (out []Run, queueDrops, lossDrops int) {
 	index := d.index
 	d.index += uint64(segments)
 	lossy := d.drop != nil && d.armed
-	end, due := -1, int64(0) // of the run that is being collected
+	end, begin := -1, int64(0) // of the run that is being collected
 	for i := range segments {
 		length := full
 		if i == segments-1 {
@@ -151,11 +152,12 @@ func (d *Direction) Train(segments, full, last int, arrival int64, runs []Run) (
 		} else {
 			at += d.fixed
 		}
-		if at = d.ordered(at); i == end && at == due {
-			runs[len(runs)-1].Count++
+		if at = d.ordered(at); i == end && at >= begin && at-begin <= grain {
+			r := &runs[len(runs)-1]
+			r.Due, r.Count = max(r.Due, at), r.Count+1
 		} else {
 			runs = append(runs, Run{Due: at, First: i, Count: 1})
-			due = at
+			begin = at
 		}
 		end = i + 1
 	}

@@ -326,7 +326,7 @@ func TestTrainIsItsSegments(t *testing.T) {
 				}
 			}
 			var queueDrops, lossDrops int
-			runs, queueDrops, lossDrops = all.Train(n, full, last, at, runs[:0])
+			runs, queueDrops, lossDrops = all.Train(n, full, last, at, 0, runs[:0])
 			if queueDrops != drops[stage.QueueDrop] || lossDrops != drops[stage.LossDrop] {
 				t.Fatalf("%+v: %d and %d drops, one by one %v", imp, queueDrops, lossDrops, drops)
 			}
@@ -341,6 +341,21 @@ func TestTrainIsItsSegments(t *testing.T) {
 			if len(due) != 0 {
 				t.Fatalf("%+v: segments %v are in no run", imp, due)
 			}
+		}
+	}
+}
+
+// A coarser grain makes fewer runs, none of them early or late by more.
+func TestTrainGrain(t *testing.T) {
+	d := direction(emul.Impairment{Rate: 40e9, Queue: unit.Limit{Packets: 1000}}) // 302.8 ns each
+	runs, _, _ := d.Train(40, full, full, 0, 1000, nil)
+	if len(runs) != 10 {
+		t.Errorf("%d runs of 40 segments, want four segments in each", len(runs))
+	}
+	for _, r := range runs {
+		last := float64(r.First+r.Count) * 302.8
+		if r.Count != 4 || math.Abs(float64(r.Due)-last) > 1 {
+			t.Errorf("%+v, the last segment is due at %.1f", r, last)
 		}
 	}
 }
@@ -417,7 +432,7 @@ func BenchmarkTrain(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		at += 20_000
-		runs, _, _ = d.Train(45, full, full, at, runs[:0])
+		runs, _, _ = d.Train(45, full, full, at, 1000, runs[:0])
 	}
 }
 
