@@ -126,9 +126,7 @@ func TestCleanUndoes(t *testing.T) {
 	if slices.Contains(links, "eth"+string(rune('a'+10))) || !slices.Contains(links, "eth"+string(rune('a'+20))) {
 		t.Errorf("devices %v are left", links)
 	}
-	if _, err := os.Stat(filepath.Join(files, "ours")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("our file is left: %v", err)
-	}
+	isGone(t, filepath.Join(files, "ours"))
 	if _, err := os.Stat(theirs); err != nil {
 		t.Error(err)
 	}
@@ -138,8 +136,13 @@ func TestCleanUndoes(t *testing.T) {
 	if _, err := journal.StartTime(other.Process.Pid); err != nil {
 		t.Errorf("a process of another tag was ended: %v", err)
 	}
-	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the directory is left: %v", err)
+	isGone(t, dir)
+}
+
+func isGone(t *testing.T, path string) {
+	t.Helper()
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is left: %v", path, err)
 	}
 }
 
