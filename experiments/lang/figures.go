@@ -36,11 +36,15 @@ func (l *loader) figure(ctx *hcl.EvalContext, b *hcl.Block) {
 	})
 }
 
-// figurePath checks one metric of y. The series of a time figure are finer
-// than the declared metrics, so that only the name before the dot is checked.
+// figurePath checks one metric of y. A time figure draws series, which are
+// finer than metrics; links and instruments do not declare theirs, so that only
+// the name before the dot is checked.
 func (l *loader) figurePath(y, kind string, at hcl.Range) hcl.Diagnostics {
 	path := strings.Split(strings.TrimPrefix(y, "result."), ".")
 	if kind == "time" {
+		if known := l.seriesOf(path[0]); known != nil && !slices.Contains(known, path[len(path)-1]) {
+			return hcl.Diagnostics{fault(at, "Unknown series "+y, "%s", remedy(path[len(path)-1], "series of "+path[0], known))}
+		}
 		path = path[:1]
 	}
 	step, what, known, ok := l.scope.wrong(path)
@@ -51,6 +55,24 @@ func (l *loader) figurePath(y, kind string, at hcl.Range) hcl.Diagnostics {
 		return hcl.Diagnostics{fault(at, "Unknown metric "+y, "Write the metric after the name: \"%s.METRIC\".", y)}
 	}
 	return nil
+}
+
+// seriesOf lists the time series of a workload; nil where they are not known.
+func (l *loader) seriesOf(name string) []string {
+	n := l.scope.names[name]
+	if n == nil {
+		return nil
+	}
+	var out []string
+	for _, k := range l.opts.Kinds.Workloads {
+		if k.Name != n.kind {
+			continue
+		}
+		for _, m := range k.Series {
+			out = append(out, m.Name)
+		}
+	}
+	return out
 }
 
 // figureAxes checks x and by against the sweep.
