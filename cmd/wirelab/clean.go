@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -24,6 +25,20 @@ touched, nor is anything that no journal names.`,
 			}
 			return nil
 		},
+	}
+}
+
+// removeDead removes what killed runs left, before a run begins. What cannot be
+// removed does not stop the run: names and addresses of runs never collide.
+func removeDead(ctx context.Context, s Streams) {
+	r, err := testbed.Clean(ctx, stateDir())
+	for _, c := range r.Cleaned {
+		if len(c.Done) > 0 {
+			fmt.Fprintf(s.Err, "wirelab: removed what the killed run %s had left: %s\n", c.Run, plural(len(c.Done), "thing"))
+		}
+	}
+	if err != nil {
+		fmt.Fprintf(s.Err, "wirelab: remove what killed runs left: %v; try wirelab clean\n", err)
 	}
 }
 

@@ -47,7 +47,7 @@ each run: the rate, the receive window, the send buffer, or a busy core.`,
 // explainLink prints the derived numbers of a link in every point where they
 // differ.
 func explainLink(s Streams, src source, f *loadFlags, name string) error {
-	l, err := load(s, src, f, instrument.HostFacts(), nil)
+	l, err := load(s, src, f, instrument.HostFacts(), backends())
 	if err != nil {
 		return err
 	}

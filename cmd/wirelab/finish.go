@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"sort"
+	"strings"
 	"time"
 
 	"wirelab/experiments"
@@ -160,7 +161,7 @@ func (j *job) judge(claims []results.ClaimResult, status int) outcome {
 			o.Invalid = append(o.Invalid, invalidRun{r.Index, string(r.Status) + ": " + firstLine(r.Error)})
 		case !r.Valid:
 			invalid = true
-			o.Invalid = append(o.Invalid, invalidRun{r.Index, fmt.Sprint(r.Reasons)})
+			o.Invalid = append(o.Invalid, invalidRun{r.Index, strings.Join(r.Reasons, "; ")})
 		default:
 			o.Valid++
 		}

@@ -78,6 +78,9 @@ func run(ctx context.Context, s Streams, arg string, f *runFlags, given []string
 		return err
 	}
 	defer j.dir.Close()
+	if needsNetwork(j.exp) {
+		removeDead(ctx, s)
+	}
 	cores, release := claimCores()
 	defer func() { err = errors.Join(err, release()) }()
 	j.backend = software.New(software.Options{Binary: j.binary, Args: []string{"forward"}, Cores: cores, Log: s.Err})
