@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"wirelab/results"
@@ -39,10 +41,9 @@ type Process struct {
 	log    *logFile
 	report *report
 
-	writeMu  sync.Mutex // guards writes to stdin
 	stopOnce sync.Once
 	exited   chan struct{} // closed when the process is gone and all was read
-	late     bool          // had to be told by a signal; guarded by writeMu
+	late     atomic.Bool   // had to be told by a signal
 	waitErr  error         // guarded by exited
 }
 
@@ -75,10 +76,14 @@ func StartProcess(ctx context.Context, start func(*exec.Cmd) error, opts Process
 		log.close()
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	// A write error means that it died: its last words say more.
+	// A write error means that it died or does not listen: its last words, or
+	// that it never becomes ready, say more.
 	_ = p.write(append(spec, '\n'))
-	go p.follow(out)
-	context.AfterFunc(ctx, func() { p.abandon() })
+	forget := context.AfterFunc(ctx, p.abandon)
+	go func() {
+		defer forget()
+		p.follow(out)
+	}()
 	return p, nil
 }
 
@@ -117,28 +122,34 @@ func (p *Process) follow(out *os.File) {
 		close(read)
 	}()
 	err := p.cmd.Wait()
-	// A child that outlives the actor may hold the pipe open: do not wait for
-	// it longer than for the actor itself.
+	KillGroup(p.cmd.Process.Pid)
+	// A child that left the group may hold the pipe open: do not wait for it
+	// longer than for the actor itself.
 	select {
 	case <-read:
 	case <-time.After(p.opts.Grace):
 	}
 	out.Close()
 	<-read
-	p.writeMu.Lock()
 	p.stdin.Close()
-	p.writeMu.Unlock()
-	killGroup(p.cmd.Process.Pid)
 	p.log.close()
 	p.waitErr = err
 	p.report.finish()
 	close(p.exited)
 }
 
+// writeTimeout bounds how long a message waits for an actor that does not read
+// while its pipe is full.
+const writeTimeout = 5 * time.Second
+
+// write writes a line; the file keeps lines written at the same time apart. What
+// comes after a line that was cut short would make no sense: stdin then ends.
 func (p *Process) write(line []byte) error {
-	p.writeMu.Lock()
-	defer p.writeMu.Unlock()
+	_ = p.stdin.SetWriteDeadline(time.Now().Add(writeTimeout)) // a closed one fails below
 	_, err := p.stdin.Write(line)
+	if err != nil {
+		p.stdin.Close()
+	}
 	return err
 }
 
@@ -222,8 +233,8 @@ func (p *Process) Stop(ctx context.Context) {
 	if p.waitGone(ctx, p.opts.Grace) {
 		return
 	}
-	p.setLate()
-	terminate(p.cmd.Process.Pid)
+	p.late.Store(true)
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // one that ended needs no telling
 	if p.waitGone(ctx, p.opts.Grace) {
 		return
 	}
@@ -258,9 +269,7 @@ func (p *Process) abandon() {
 		return
 	default:
 	}
-	p.writeMu.Lock()
 	p.stdin.Close()
-	p.writeMu.Unlock()
 	if !p.waitGone(context.Background(), p.opts.Grace) {
 		p.kill()
 	}

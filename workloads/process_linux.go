@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"syscall"
@@ -30,7 +31,11 @@ func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr.Setpgid = true
 }
 
-func terminate(pid int) { _ = unix.Kill(pid, unix.SIGTERM) }
-
-// killGroup kills what is left of a process group; its leader may be gone.
-func killGroup(pid int) { _ = unix.Kill(-pid, unix.SIGKILL) }
+// KillGroup kills what is left of a process group whose leader, a child of ours,
+// has been waited for. While a member is left the kernel gives the group's
+// number to no other process: where a process has it, the group is gone.
+func KillGroup(group int) {
+	if errors.Is(unix.Kill(group, 0), unix.ESRCH) {
+		_ = unix.Kill(-group, unix.SIGKILL) // there may be nobody left
+	}
+}

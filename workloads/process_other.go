@@ -12,6 +12,6 @@ func growPipe(*os.File) {}
 
 func ownGroup(*exec.Cmd) {}
 
-func terminate(pid int) { _ = syscall.Kill(pid, syscall.SIGTERM) }
-
-func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
+// KillGroup kills what is left of a process group whose leader has been waited
+// for.
+func KillGroup(group int) { _ = syscall.Kill(-group, syscall.SIGKILL) }

@@ -279,6 +279,23 @@ func TestReadyHasADeadline(t *testing.T) {
 	waitFor(t, "end", p.Done())
 }
 
+// A program that never reads its stdin cannot hold the orchestrator up, however
+// much there is to tell it.
+func TestDeafProgramIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	p := start(t, "good", func(o *workloads.ProcessOptions) {
+		o.Binary, o.Args = "/bin/sleep", []string{"1000"}
+		o.Spec.Nodes = map[string][]string{"n": {strings.Repeat("x", 4<<20)}} // more than a pipe holds
+	})
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	p.Stop(stopped)
+	waitFor(t, "end", p.Done())
+	if r := p.Result(); r.Status != results.StatusFailed {
+		t.Errorf("%s: %s", r.Status, r.Error)
+	}
+}
+
 func TestGeneratorBound(t *testing.T) {
 	t.Parallel()
 	p := start(t, "busy", func(o *workloads.ProcessOptions) { o.Spec.Window = workloads.Window{Start: 0.1, End: 0.5} })

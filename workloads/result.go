@@ -86,7 +86,7 @@ func (p *Process) judge() (results.Status, string) {
 		return results.StatusCrashed, r.failure
 	case r.failure != "":
 		return results.StatusFailed, r.failure
-	case p.wasLate() && !r.saidDone:
+	case p.late.Load() && !r.saidDone:
 		return results.StatusFailed, fmt.Sprintf("it did not end within %v of being told to", p.opts.Grace)
 	case signal != 0:
 		return results.StatusCrashed, p.lastWords(fmt.Sprintf("ended by signal %d (%s)", int(signal), signal))
@@ -159,18 +159,6 @@ func (p *Process) panicked() bool {
 	return err == nil && isPanic(LastWords(text))
 }
 
-func (p *Process) setLate() {
-	p.writeMu.Lock()
-	defer p.writeMu.Unlock()
-	p.late = true
-}
-
-func (p *Process) wasLate() bool {
-	p.writeMu.Lock()
-	defer p.writeMu.Unlock()
-	return p.late
-}
-
 // kill is the last resort of Stop.
 func (p *Process) kill() {
 	select {
@@ -178,7 +166,7 @@ func (p *Process) kill() {
 		return
 	default:
 	}
-	p.setLate()
+	p.late.Store(true)
 	_ = p.cmd.Process.Kill() // its group follows when it is gone
 }
 

@@ -99,8 +99,8 @@ func (p *process) supervise(now func() int64, started chan<- error) {
 }
 
 // end makes sure that the program and all it started are gone: it may run on
-// for grace (unless there is a hurry), is told to stop, and is killed. It tells whether it was running
-// when it was told.
+// for grace (unless there is a hurry), is told to stop, and is killed. It tells
+// whether it was running when it was told.
 func (p *process) end(grace time.Duration) (told bool) {
 	p.endOnce.Do(func() {
 		if !p.gone(grace, p.hurry) {
@@ -164,10 +164,10 @@ func (p *process) lastWords() string {
 	return "it printed nothing"
 }
 
-// killLeft kills the rest of a process group, and what escaped from it into
+// killLeft kills the rest of the program's process group, and what escaped from it into
 // groups of its own: orphans below us become our children.
 func killLeft(group int) {
-	signalGroup(group, syscall.SIGKILL)
+	workloads.KillGroup(group)
 	for range 10 { // each may have started another meanwhile
 		left := workloads.Descendants(os.Getpid())
 		if len(left) == 0 {

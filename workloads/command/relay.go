@@ -51,7 +51,8 @@ func (r *runner) relay(ctx context.Context) error {
 	select {
 	case <-p.waited:
 	case <-ctx.Done():
-		tell.say(map[string]any{"type": "stop"})
+		// Not waited for: a program that does not read would hold us up.
+		go tell.say(map[string]any{"type": "stop"})
 		if p.end(actorGrace) {
 			err = fmt.Errorf("it did not end within %v of the stop message", actorGrace)
 		}
