@@ -44,6 +44,12 @@ func capture(k command.Capture) func(*command.Command) {
 	}
 }
 
+// readyAt makes it a server, which is not stopped before it printed something
+// that matches, however busy the host is.
+func readyAt(regex string) func(*command.Command) {
+	return func(c *command.Command) { c.Server, c.Ready = true, &command.Ready{Regex: regex} }
+}
+
 type played struct {
 	rehearse.Result
 	actor workloads.Result
@@ -85,8 +91,8 @@ func TestStatuses(t *testing.T) {
 		{name: "nan", script: "echo speed nan", actor: results.StatusOK, outcome: results.StatusNoData},
 		{name: "status expected", script: "echo speed 1; exit 3", change: func(c *command.Command) { c.ExpectStatus = 3 },
 			actor: results.StatusOK, outcome: results.StatusOK, value: 1e6},
-		{name: "timeout", script: "echo waiting for godot; exec sleep 60", change: func(c *command.Command) { c.Timeout = 100 * time.Millisecond },
-			actor: results.StatusFailed, words: "longer than its timeout of 100ms: waiting for godot"},
+		{name: "timeout", script: "echo waiting for godot; exec sleep 60", change: func(c *command.Command) { c.Timeout = 2 * time.Second },
+			actor: results.StatusFailed, words: "longer than its timeout of 2s: waiting for godot"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -125,7 +131,8 @@ func TestEndlessCommandIsStoppedWithAllItStarted(t *testing.T) {
 		sh -c 'trap "" TERM; sleep 1000' & echo pid $!
 		echo speed 12
 		wait`
-	p := play(t, shell(script, capture(command.Capture{Name: "speed_bps", Regex: `speed (\d+)`})), 0.3)
+	c := shell(script, capture(command.Capture{Name: "speed_bps", Regex: `speed (\d+)`}), readyAt("speed"))
+	p := play(t, c, 0.1)
 	if p.err != nil || p.Status != results.StatusOK || p.Values["speed_bps"] != 12 {
 		t.Fatalf("%v, %s, %v: %+v", p.err, p.Status, p.Values, p.actor)
 	}
@@ -201,9 +208,10 @@ func TestGraceLetsAProgramEnd(t *testing.T) {
 
 func TestStopSignalINT(t *testing.T) {
 	t.Parallel()
-	c := shell(`trap 'echo speed 9; exit 1' INT; while :; do sleep 0.01; done`, capture(command.Capture{Name: "speed_bps", Regex: `speed (\d+)`}))
+	c := shell(`trap 'echo speed 9; exit 1' INT; echo trapped; while :; do sleep 0.01; done`,
+		capture(command.Capture{Name: "speed_bps", Regex: `speed (\d+)`}), readyAt("trapped"))
 	c.StopSignal = "INT"
-	if p := play(t, c, 0.3); p.err != nil || p.Values["speed_bps"] != 9 {
+	if p := play(t, c, 0.1); p.err != nil || p.Values["speed_bps"] != 9 {
 		t.Fatalf("%v: %v %+v", p.err, p.Values, p.actor)
 	}
 }
@@ -332,7 +340,7 @@ func TestServerReadiness(t *testing.T) {
 		words        string
 	}{
 		{"regex", "sleep 0.05; printf 'listening on 1'; exec sleep 1000", command.Ready{Regex: `listening on \d`}, results.StatusOK, ""},
-		{"never", "echo busy; exec sleep 1000", command.Ready{Regex: "listening", Timeout: 200 * time.Millisecond}, results.StatusFailed, `not ready within 200ms (no output matching "listening"): busy`},
+		{"never", "echo busy; exec sleep 1000", command.Ready{Regex: "listening", Timeout: 2 * time.Second}, results.StatusFailed, `not ready within 2s (no output matching "listening"): busy`},
 		{"ended", "echo cannot bind >&2; exit 2", command.Ready{Regex: "listening"}, results.StatusFailed, "before it was ready (output matching \"listening\"): exit status 2, expected 0: cannot bind"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
