@@ -19,7 +19,7 @@ type tally struct {
 	sent     []int64 // send time by request number, ns
 	answered []bool
 	open     int // requests without a reply
-	highest  int // request number of the latest reply's highest, -1 before any
+	highest  int // request number of the replies in time, -1 before any
 	lateness []float64
 
 	rtts                  []int64 // in the window, ns
@@ -82,17 +82,17 @@ func (t *tally) reply(seq uint64, now int64) (sent, rtt int64, ok bool) {
 	}
 	t.answered[i] = true
 	t.open--
-	if i < t.highest && inside {
-		t.reordered++
-	}
-	t.highest = max(t.highest, i)
 	rtt = max(0, now-sent)
-	if rtt > t.wait {
+	if rtt > t.wait { // lost, and what is lost is not reordered (RFC 4737)
 		if inside {
 			t.late++
 		}
 		return 0, 0, false
 	}
+	if i < t.highest && inside {
+		t.reordered++
+	}
+	t.highest = max(t.highest, i)
 	if inside {
 		t.rtts = append(t.rtts, rtt)
 	}

@@ -22,11 +22,11 @@ func TestTally(t *testing.T) {
 	y.reply(2, 2*ms+100+21*ms)
 	y.reply(1, 1*ms+100+30*ms) // overtaken by 2
 	y.reply(1, 1*ms+100+31*ms) // twice
-	y.reply(3, 3*ms+100+60*ms) // too late
 	y.reply(77, 5*ms)          // nobody asked
 	for i := int64(5); i < 10; i++ {
 		y.reply(uint64(i), i*ms+100+20*ms)
 	} // 4 never comes
+	y.reply(3, 3*ms+100+60*ms) // too late: lost, not reordered
 	v, h := y.summary()
 	for name, want := range map[string]float64{
 		"sent_count": 10, "received_count": 8, "late_count": 1, "duplicates_count": 1, "reordered_count": 1,
