@@ -116,6 +116,13 @@ func (m *captureRun) run(ctx context.Context) {
 func (m *captureRun) wait(polls []unix.PollFd, ms int) {
 	// An interrupted or failed poll costs one round.
 	_, _ = unix.Poll(polls, ms)
+	for _, p := range polls {
+		if p.Revents&unix.POLLERR != 0 {
+			// The device went down. Reading the error clears it, which would
+			// end every wait at once; should the device come up, packets do.
+			_, _ = unix.GetsockoptInt(int(p.Fd), unix.SOL_SOCKET, unix.SO_ERROR)
+		}
+	}
 }
 
 // refuse stops the kernel from putting more packets into the rings.

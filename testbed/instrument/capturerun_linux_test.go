@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"wirelab/emul/unit"
@@ -112,6 +113,39 @@ func TestCaptureSeesBothEndsOfALink(t *testing.T) {
 		t.Errorf("size %v, error %v; want %g", info, err, r.Values["file_size_bytes"])
 	}
 	readByWireshark(t, filepath.Join(target.Dir, "it.pcapng"), len(packets))
+}
+
+// A device that a program takes down neither ends a capture nor keeps its
+// thread busy.
+func TestCaptureOutlivesADeviceThatGoesDown(t *testing.T) {
+	p := newPair(t)
+	_, running := startedCapture(t, p, func(*Capture) {})
+	h, err := netlink.NewHandleAt(p.right.Handle())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	l, err := h.LinkByName("eth0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.LinkSetDown(l); err != nil {
+		t.Fatal(err)
+	}
+	m := running.(*captureRun)
+	polls := []unix.PollFd{{Fd: int32(m.rings[1].fd), Events: unix.POLLIN}}
+	poll(t, "the error of the device to be cleared", func() bool {
+		n, err := unix.Poll(polls, 0)
+		return err == nil && (n == 0 || polls[0].Revents&unix.POLLERR == 0)
+	})
+	if err := h.LinkSetUp(l); err != nil {
+		t.Fatal(err)
+	}
+	from, to := p.udp(t)
+	send(t, from, to, 5, 100)
+	if _, err := running.Stop(); err != nil {
+		t.Error(err)
+	}
 }
 
 // readByWireshark lets another reader of the format count the packets.
