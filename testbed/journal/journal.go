@@ -177,10 +177,23 @@ func (j *Journal) Add(steps ...Step) error {
 	if j.file == nil {
 		return errors.New("write journal: it is closed")
 	}
-	if _, err := j.file.Write(b.Bytes()); err != nil {
-		return fmt.Errorf("write journal %s: %w", j.Dir(), explain(err))
+	if n, err := j.file.Write(b.Bytes()); err != nil {
+		return errors.Join(fmt.Errorf("write journal %s: %w", j.Dir(), explain(err)), j.cut(n))
 	}
 	return nil
+}
+
+// cut takes the last n bytes back: a line that was cut short would spoil the
+// one written after it.
+func (j *Journal) cut(n int) error {
+	if n == 0 {
+		return nil
+	}
+	info, err := j.file.Stat()
+	if err != nil {
+		return err
+	}
+	return j.file.Truncate(info.Size() - int64(n))
 }
 
 // Remove ends a run whose steps are all undone: its directory disappears.

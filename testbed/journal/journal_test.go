@@ -85,6 +85,34 @@ func TestStepsSurviveTheirOwner(t *testing.T) {
 	missing(t, base)
 }
 
+// Two replays at the same time: the later one waits for the earlier, and finds
+// that there is nothing left.
+func TestReplaysDoNotMeet(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "wirelab")
+	j := begin(t, base, "a")
+	die(t, j)
+	spoil(t, j, func(s string) string { // an owner that is no more
+		return strings.Replace(s, fmt.Sprintf(`"pid":%d,`, os.Getpid()), fmt.Sprintf(`"pid":%d,`, 1<<30), 1)
+	})
+	d := adopt(t, base, "a")
+	second := make(chan error, 1)
+	go func() {
+		_, err := Adopt(base, "a")
+		second <- err
+	}()
+	// Meanwhile other runs come and go.
+	if err := begin(t, base, "b").Remove(); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-second; !errors.Is(err, ErrGone) {
+		t.Errorf("the second replay: %v", err)
+	}
+	missing(t, base)
+}
+
 func TestReleasedJournalsAreReplayedAgain(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "wirelab")
 	die(t, begin(t, base, "a"))
@@ -164,6 +192,29 @@ func TestTornJournals(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+func TestFailedWriteLeavesNoPartOfALine(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "wirelab")
+	j := begin(t, base, "a")
+	const part = `{"op":"rem`
+	if _, err := j.file.WriteString(part); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.cut(len(part)); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Add(Step{Op: OpTagged, Tag: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	die(t, j)
+	d := adopt(t, base, "a")
+	if n := len(d.Steps); n != len(someSteps)+1 || d.Steps[n-1].Tag != "x" || d.Torn != 0 {
+		t.Errorf("%d torn, steps %+v", d.Torn, d.Steps)
+	}
+	if err := d.Remove(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -54,10 +54,33 @@ func Runs(base string) ([]string, error) {
 	return runs, nil
 }
 
+// lockPatience bounds the wait for the lock of an owner that is dead.
+const lockPatience = 5 * time.Second
+
+// errHeld says that somebody other than the owner, who is dead, has the lock.
+var errHeld = errors.New("its lock is held")
+
 // Adopt locks the journal of a dead run and reads it. It returns [ErrLive] if
 // the owner, or somebody replaying it, is alive, and [ErrGone] if there is no
 // such run. The caller ends with Remove or Release.
+//
+// A process that the owner was just starting when it was killed shares the lock
+// until it has become another program, a moment later, and another replay will
+// be done soon: while the owner is dead the lock is waited for, up to
+// lockPatience, without keeping other runs from the directory.
 func Adopt(base, run string) (*Dead, error) {
+	for deadline := time.Now().Add(lockPatience); ; time.Sleep(time.Millisecond) {
+		d, err := tryAdopt(base, run)
+		if !errors.Is(err, errHeld) {
+			return d, err
+		}
+		if time.Now().After(deadline) {
+			return nil, fmt.Errorf("open journal %s: %w", run, ErrLive)
+		}
+	}
+}
+
+func tryAdopt(base, run string) (*Dead, error) {
 	lock, err := lockBase(base, false)
 	if errors.Is(err, os.ErrNotExist) {
 		err = ErrGone
@@ -86,27 +109,21 @@ func Adopt(base, run string) (*Dead, error) {
 	return d, nil
 }
 
-// lockPatience bounds the wait for the lock of an owner that is dead.
-const lockPatience = 5 * time.Second
-
-// lock takes the journal's lock. A process that the owner was just starting
-// when it was killed shares the lock until it has become another program, a
-// moment later: while the owner is dead, the lock is waited for.
+// lock takes the journal's lock; it returns errHeld where the owner is dead, so
+// that its holder will soon give it up, and else ErrLive.
 func (d *Dead) lock() error {
-	for deadline := time.Now().Add(lockPatience); ; time.Sleep(time.Millisecond) {
-		err := unix.Flock(int(d.file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return nil
-		}
-		var h Header
-		line, err := bufio.NewReader(io.NewSectionReader(d.file, 0, 1<<16)).ReadBytes('\n')
-		if err != nil || json.Unmarshal(line, &h) != nil || time.Now().After(deadline) {
-			return ErrLive
-		}
-		if start, err := StartTime(h.PID); err == nil && start == h.Start {
-			return ErrLive
-		}
+	if unix.Flock(int(d.file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+		return nil
 	}
+	var h Header
+	line, err := bufio.NewReader(io.NewSectionReader(d.file, 0, 1<<16)).ReadBytes('\n')
+	if err != nil || json.Unmarshal(line, &h) != nil {
+		return ErrLive
+	}
+	if start, err := StartTime(h.PID); err == nil && start == h.Start {
+		return ErrLive
+	}
+	return errHeld
 }
 
 // Live reports whether the run's owner is alive.
