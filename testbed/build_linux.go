@@ -115,7 +115,8 @@ func (b *builder) makeNode(i int) error {
 	return n.Link(h.Path())
 }
 
-// wireName of the namespace in the run's directory; no node has this name.
+// wireNamespace names the wires' namespace in the run's directory; no node can
+// have this name.
 const wireNamespace = ".wire"
 
 func (b *builder) makeWire() error {

@@ -161,7 +161,7 @@ func (l *Lab) Start(node string, cmd *exec.Cmd) error {
 // not do in time is cleaned up after it.
 func (l *Lab) Down(ctx context.Context) error {
 	owner := process{l.Owner, l.OwnerAge, "owner of lab " + l.ID}
-	if err := kill(ctx, []process{owner}, 30*time.Second, dyingTime); err != nil {
+	if err := kill(ctx, []process{owner}, ownerGrace, dyingTime); err != nil {
 		return fmt.Errorf("take lab down: %w", err)
 	}
 	_, err := cleanRun(ctx, l.dir, l.ID)
@@ -196,8 +196,22 @@ func StartOwner(ctx context.Context, cmd *exec.Cmd, dir, id string) (*Lab, error
 			}
 			return nil, fmt.Errorf("the owner of lab %s ended before the lab was up: %w", id, err)
 		case <-ctx.Done():
-			err := cmd.Process.Signal(syscall.SIGTERM)
-			return nil, errors.Join(fmt.Errorf("waiting for lab %s to come up: %w", id, context.Cause(ctx)), err, <-ended)
+			return nil, errors.Join(fmt.Errorf("waiting for lab %s to come up: %w", id, context.Cause(ctx)), endOwner(cmd, ended))
 		}
+	}
+}
+
+// ownerGrace is how long the owner of a lab may take it down before it is
+// killed.
+const ownerGrace = 30 * time.Second
+
+// endOwner ends an owner that is not wanted any more and tells how it ended.
+func endOwner(cmd *exec.Cmd, ended <-chan error) error {
+	_ = cmd.Process.Signal(syscall.SIGTERM) // one that has ended says so itself
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(ownerGrace):
+		return errors.Join(fmt.Errorf("it did not end within %v: wirelab clean removes what is left", ownerGrace), cmd.Process.Kill(), <-ended)
 	}
 }

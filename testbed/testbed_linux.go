@@ -132,6 +132,7 @@ func (t *Testbed) up(ctx context.Context, opt Options) error {
 		return err
 	}
 	t.starter = netns.NewStarter()
+	t.acquired("end the thread that starts processes", func() error { t.starter.Close(); return nil })
 	b := &builder{Testbed: t, off: offloadsOff()}
 	defer b.close()
 	for _, step := range []struct {
