@@ -129,15 +129,14 @@ func (d *doctor) namespaces() {
 			inodes[i] = true
 		}
 	}
-	f := Finding{Name: "other namespaces", OK: err == nil, Detail: "none"}
-	if len(names) > 0 || len(inodes) > 0 {
-		f.Detail = fmt.Sprintf("%d with processes in them, %d with names (%s); they are left alone",
-			len(inodes), len(names), someOf(append(names, "…")[:max(len(names), 1)]))
-		if len(names) == 0 {
-			f.Detail = fmt.Sprintf("%d with processes in them; they are left alone", len(inodes))
-		}
+	detail := "none"
+	switch {
+	case len(names) > 0:
+		detail = fmt.Sprintf("%d with processes in them, %d with names (%s); they are left alone", len(inodes), len(names), someOf(names))
+	case len(inodes) > 0:
+		detail = fmt.Sprintf("%d with processes in them; they are left alone", len(inodes))
 	}
-	d.add(f)
+	d.verdict("other namespaces", false, err, detail, "")
 }
 
 // leftovers looks for dead runs.
