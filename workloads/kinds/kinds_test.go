@@ -3,11 +3,10 @@ package kinds_test
 import (
 	"flag"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
-	"wirelab/results"
-	"wirelab/testbed/instrument"
 	"wirelab/workloads/kinds"
 )
 
@@ -17,20 +16,8 @@ var update = flag.Bool("update", false, "write docs/metrics.md")
 
 const page = "../../docs/metrics.md"
 
-// sections joins what workloads, instruments and links define; no package below
-// experiments may know them all.
-func sections() []kinds.Section {
-	out := kinds.Sections()
-	for _, k := range instrument.Kinds() {
-		out = append(out, kinds.Section{Title: "instrument " + k.Name, Text: k.Doc, Metrics: k.New().Metrics()})
-	}
-	return append(out, kinds.Section{Title: "links",
-		Text:    "Of each direction of a link. A bare veth pair, without impairment, has only those that count packets and bytes.",
-		Metrics: instrument.LinkMetrics(true)})
-}
-
 func TestMetricsPageIsCurrent(t *testing.T) {
-	want := kinds.Page(sections())
+	want := metricsPage()
 	if *update {
 		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
@@ -47,21 +34,21 @@ func TestMetricsPageIsCurrent(t *testing.T) {
 
 // units are the last parts of a metric's name and the units that they stand for.
 var units = map[string][]string{
-	"bps": {"bit/s"}, "bytes": {"bytes"}, "s": {"s"}, "ratio": {"1"}, "count": nil, // whatever is counted
+	"bps": {"bit/s"}, "bytes": {"bytes"}, "s": {"s"}, "ratio": {"1"}, "hz": {"1/s"}, "count": nil, // whatever is counted
 }
 
 func TestMetricNames(t *testing.T) {
-	for _, s := range kinds.Sections() {
-		for _, m := range append(append([]results.MetricDef(nil), s.Metrics...), s.Series...) {
+	for _, s := range sections() {
+		for _, m := range slices.Concat(s.metrics, s.series) {
 			suffix := m.Name[strings.LastIndex(m.Name, "_")+1:]
 			allowed, known := units[suffix]
 			switch {
 			case !known:
-				t.Errorf("%s: %s does not end in a unit", s.Title, m.Name)
+				t.Errorf("%s: %s does not end in a unit", s.title, m.Name)
 			case allowed != nil && allowed[0] != m.Unit:
-				t.Errorf("%s: %s is in %s", s.Title, m.Name, m.Unit)
+				t.Errorf("%s: %s is in %s", s.title, m.Name, m.Unit)
 			case m.Definition == "" || !strings.HasSuffix(m.Definition, ".") || m.Source == "":
-				t.Errorf("%s: %s is not defined: %+v", s.Title, m.Name, m)
+				t.Errorf("%s: %s is not defined: %+v", s.title, m.Name, m)
 			}
 		}
 	}

@@ -1,38 +1,47 @@
-package kinds
+package kinds_test
 
 import (
 	"fmt"
 	"strings"
 
 	"wirelab/results"
+	"wirelab/testbed/instrument"
+	"wirelab/workloads/kinds"
 	"wirelab/workloads/tcp"
 )
 
-// Section is a part of the metrics page: all metrics of one name in the result
+// section is a part of the metrics page: all metrics of one name in the result
 // scope.
-type Section struct {
-	Title   string // "workload tcp"
-	Text    string // what it is, one paragraph
-	Metrics []results.MetricDef
-	// Series are the time series, which figures of kind "time" draw.
-	Series []results.MetricDef
+type section struct {
+	title   string // "workload tcp"
+	text    string // what it is, one paragraph
+	metrics []results.MetricDef
+	// series are the time series, which figures of kind "time" draw.
+	series []results.MetricDef
 }
 
-// Sections describes every workload kind with all the metrics it can have.
-func Sections() []Section {
-	var out []Section
-	for _, k := range Kinds() {
+// sections joins what workloads, with all the metrics that they can have,
+// instruments and links define. Only a test may know them all: no package below
+// experiments imports both workloads and testbed.
+func sections() []section {
+	var out []section
+	for _, k := range kinds.Kinds() {
 		w := k.New()
 		if t, ok := w.(*tcp.Workload); ok {
 			t.Arrivals = &tcp.Arrivals{Capacity: 1} // with these it has them all
 		}
-		s := Section{Title: "workload " + k.Name, Text: k.Doc, Metrics: w.Metrics(), Series: k.Series}
+		s := section{title: "workload " + k.Name, text: k.Doc, metrics: w.Metrics(), series: k.Series}
 		if k.Name == "command" {
-			s.Text += " Each capture block adds a metric of its own."
+			s.text += " Each capture block adds a metric of its own."
 		}
 		out = append(out, s)
 	}
-	return out
+	for _, k := range instrument.Kinds() {
+		out = append(out, section{title: "instrument " + k.Name, text: k.Doc, metrics: k.New().Metrics()})
+	}
+	return append(out, section{title: "links",
+		text:    "Of each direction of a link. A bare veth pair, without impairment, has only those that count packets and bytes.",
+		metrics: instrument.LinkMetrics(true)})
 }
 
 const pageHead = `# Metrics
@@ -46,16 +55,16 @@ a workload with ` + "`start`" + `, ` + "`stop`" + ` or ` + "`after`" + ` only th
 absent, never zero. Quantiles are nearest-rank, exact unless said otherwise.
 `
 
-// Page returns docs/metrics.md.
-func Page(sections []Section) string {
+// metricsPage returns docs/metrics.md.
+func metricsPage() string {
 	var b strings.Builder
 	b.WriteString(pageHead)
-	for _, s := range sections {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n", s.Title, s.Text)
-		table(&b, "metric", s.Metrics, true)
-		if len(s.Series) > 0 {
+	for _, s := range sections() {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", s.title, s.text)
+		table(&b, "metric", s.metrics, true)
+		if len(s.series) > 0 {
 			b.WriteString("\nTime series:\n")
-			table(&b, "series", s.Series, false)
+			table(&b, "series", s.series, false)
 		}
 	}
 	return b.String()
