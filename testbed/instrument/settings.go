@@ -11,15 +11,6 @@ type Settings struct {
 	Enabled bool `hcl:"enabled,optional" default:"true" doc:"False switches the instrument off."`
 }
 
-// Common returns the settings; embedding them implements this method.
-func (s *Settings) Common() *Settings { return s }
-
-// Enabled reports whether an instrument is switched on.
-func Enabled(i Instrument) bool {
-	c, ok := i.(interface{ Common() *Settings })
-	return !ok || c.Common().Enabled
-}
-
 // nothing is an instrument that was started but measures nothing: it is
 // disabled, or cannot work here, which its notes then say.
 type nothing struct{ notes []string }

@@ -97,13 +97,6 @@ func Open(path string) (*NS, error) {
 	return n, nil
 }
 
-// Current opens the namespace of the calling thread.
-func Current() (*NS, error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	return current()
-}
-
 // current opens the namespace of the calling thread, which must be locked.
 func current() (*NS, error) {
 	fd, err := unix.Open(threadNS, unix.O_RDONLY|unix.O_CLOEXEC, 0)

@@ -38,7 +38,9 @@ func fresh(tb testing.TB) *NS {
 
 func inode(tb testing.TB) uint64 {
 	tb.Helper()
-	n, err := Current()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	n, err := current()
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -72,7 +74,7 @@ func TestDo(t *testing.T) {
 			var in *NS
 			err := n.Do(func() (err error) {
 				runtime.Gosched()
-				in, err = Current()
+				in, err = current() // the thread is locked
 				return err
 			})
 			if err != nil {
