@@ -101,12 +101,19 @@ func TestCalibrateFindsOut(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer tb.Close()
-			got, err := tb.Calibrate(t.Context(), CalibrateOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if r := got["l1"]; r.OK || !strings.Contains(r.Reason, c.want) {
-				t.Errorf("calibration %+v, want a reason with %q", r, c.want)
+			// A busy host may find other reasons beside, or instead.
+			for start := time.Now(); ; {
+				got, err := tb.Calibrate(t.Context(), CalibrateOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				r := got["l1"]
+				if strings.Contains(r.Reason, c.want) {
+					return
+				}
+				if r.OK || time.Since(start) > time.Minute {
+					t.Fatalf("calibration %+v, want a reason with %q", r, c.want)
+				}
 			}
 		})
 	}
