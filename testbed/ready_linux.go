@@ -225,12 +225,7 @@ func echoRequest(seq uint16) []byte {
 	b[0] = 8 // echo request
 	binary.BigEndian.PutUint16(b[4:], echoIdent)
 	binary.BigEndian.PutUint16(b[6:], seq)
-	var sum uint32
-	for i := 0; i < len(b); i += 2 {
-		sum += uint32(binary.BigEndian.Uint16(b[i:]))
-	}
-	sum = sum>>16 + sum&0xffff
-	binary.BigEndian.PutUint16(b[2:], ^uint16(sum+sum>>16))
+	binary.BigEndian.PutUint16(b[2:], ^fold(sum(b)))
 	return b
 }
 

@@ -128,6 +128,7 @@ func (s *station) layTCP(b []byte, segment, payload int) {
 	binary.BigEndian.PutUint16(tcp[16:], fold(pseudo))
 }
 
+// sum and fold make up the Internet checksum (RFC 1071); b has an even length.
 func sum(b []byte) uint32 {
 	var s uint32
 	for i := 0; i+1 < len(b); i += 2 {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 
 	"wirelab/emul"
 )
@@ -89,19 +88,7 @@ func (d *netdev) parse(text []byte) error {
 			continue
 		}
 		var v [16]uint64
-		i := 0
-		for field := range bytes.FieldsSeq(rest) {
-			if i == len(v) {
-				break
-			}
-			n, err := strconv.ParseUint(string(field), 10, 64)
-			if err != nil {
-				return fmt.Errorf("device counters: unexpected line %q", line)
-			}
-			v[i] = n
-			i++
-		}
-		if i < 12 {
+		if n, err := counters(rest, v[:]); err != nil || n < 12 {
 			return fmt.Errorf("device counters: unexpected line %q", line)
 		}
 		*c = devCounters{

@@ -94,19 +94,7 @@ func (r *cpuReader) parse(text []byte) error {
 			continue // all cores together
 		}
 		var v [1 + cpuColumns]uint64
-		i := 0
-		for field := range bytes.FieldsSeq(rest) {
-			if i == len(v) {
-				break
-			}
-			n, err := strconv.ParseUint(string(field), 10, 64)
-			if err != nil {
-				return fmt.Errorf("/proc/stat: unexpected line %q", line)
-			}
-			v[i] = n
-			i++
-		}
-		if i < len(v) {
+		if n, err := counters(rest, v[:]); err != nil || n < len(v) {
 			return fmt.Errorf("/proc/stat: unexpected line %q", line)
 		}
 		r.ids = append(r.ids, int(v[0]))
@@ -116,6 +104,21 @@ func (r *cpuReader) parse(text []byte) error {
 		return errors.New("/proc/stat has no line of a core")
 	}
 	return nil
+}
+
+// counters reads the numbers of a line, at most len(into), and returns how many
+// there are.
+func counters(line []byte, into []uint64) (n int, err error) {
+	for field := range bytes.FieldsSeq(line) {
+		if n == len(into) {
+			break
+		}
+		if into[n], err = strconv.ParseUint(string(field), 10, 64); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
 }
 
 // throttled reads how long this process's control group (version 2) and its
