@@ -122,7 +122,7 @@ func Create(base, run, version string) (*Journal, error) {
 	if err := os.Mkdir(dir, 0o755); errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("create journal %s: %w: wirelab clean removes it if it is dead", dir, ErrExists)
 	} else if err != nil {
-		return nil, fmt.Errorf("create journal: %w", explain(err))
+		return nil, errors.Join(fmt.Errorf("create journal: %w", explain(err)), removeEmpty(base))
 	}
 	j := &Journal{base: base, run: run}
 	if err := j.begin(version); err != nil {
