@@ -110,6 +110,7 @@ workload "tcp" "bulk" {
   from       = "a"
   to         = "b"
   congestion = "cubic"
+  stop       = "2500ms" # its last packets have crossed when the run ends
 }
 workload "ping" "probe" {
   from     = "a"
