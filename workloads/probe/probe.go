@@ -110,7 +110,7 @@ func (p *Ping) Metrics() []results.MetricDef {
 		{Name: "received_count", Unit: "packets", Source: "sender", Definition: "Of those, requests with a reply within wait."},
 		{Name: "late_count", Unit: "packets", Source: "sender", Definition: "Of those, requests whose reply came after wait: they count as lost."},
 		{Name: "duplicates_count", Unit: "packets", Source: "RFC 5560", Definition: "Replies to requests that had been answered before."},
-		{Name: "reordered_count", Unit: "packets", Source: "RFC 4737 section 3", Definition: "Replies that came after the reply to a later request."},
+		{Name: "reordered_count", Unit: "packets", Source: "RFC 4737 section 3", Definition: "Replies within wait that came after the reply to a later request."},
 		{Name: "send_errors_count", Unit: "packets", Source: "sender", Definition: "Requests that the kernel did not take (a full device queue); they do not count as sent."},
 		{Name: "send_lateness_p99_s", Unit: "s", Source: "sender", Definition: "99th percentile of how much later than planned a request was sent: the generator's own error."},
 	}
