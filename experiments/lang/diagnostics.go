@@ -35,6 +35,8 @@ type Diagnostic struct {
 	EndColumn int    `json:"end_column,omitempty"`
 	// Snippet is the first line that the range covers.
 	Snippet string `json:"snippet,omitempty"`
+	// cut is how many characters the shown snippet lacks at its beginning.
+	cut int
 	// Block is the header of the block around: `workload "tcp" "a"`.
 	Block string `json:"block,omitempty"`
 	// Points tells which points have the mistake, where not all have it.

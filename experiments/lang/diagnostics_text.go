@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -18,15 +19,27 @@ func newPalette(color bool) palette {
 	return palette{red: "\x1b[31m", yellow: "\x1b[33m", bold: "\x1b[1m", dim: "\x1b[2m", reset: "\x1b[0m"}
 }
 
+const (
+	// maxTold bounds how many diagnostics people are shown: a file that is no
+	// experiment at all has one a line.
+	maxTold = 30
+	// maxSnippet bounds a shown line of a file, in characters.
+	maxSnippet = 160
+)
+
 // WriteText writes the diagnostics for people: summary, file:line:column, the
 // line with the place marked, and the detail wrapped to width columns (0: not
-// wrapped).
+// wrapped). It shows the first 30, the part of a long line that matters, and no
+// control characters, which a terminal would obey.
 func (d Diagnostics) WriteText(w io.Writer, width int, color bool) error {
 	p := newPalette(color)
 	var b strings.Builder
-	for _, x := range d {
-		x.text(&b, p, width)
+	for _, x := range d[:min(len(d), maxTold)] {
+		x.printable().text(&b, p, width)
 		b.WriteByte('\n')
+	}
+	if more := len(d) - maxTold; more > 0 {
+		fmt.Fprintf(&b, "and %d more, which may follow from these\n\n", more)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -68,17 +81,50 @@ func (x Diagnostic) text(b *strings.Builder, p palette, width int) {
 	}
 }
 
+// printable returns the diagnostic as it may be shown: without control
+// characters, and with the snippet cut to what surrounds its place.
+func (x Diagnostic) printable() Diagnostic {
+	for _, s := range []*string{&x.Summary, &x.Detail, &x.File, &x.Block, &x.Snippet} {
+		*s = strings.Map(func(r rune) rune {
+			if unicode.IsControl(r) && r != '\n' && r != '\t' {
+				return unicode.ReplacementChar
+			}
+			return r
+		}, *s)
+	}
+	line := []rune(x.Snippet)
+	if len(line) <= maxSnippet {
+		return x
+	}
+	// Columns of the cut line; those shown to people stay.
+	from := max(min(x.Column-1-maxSnippet/4, len(line)-maxSnippet), 0)
+	cut := string(line[from : from+maxSnippet])
+	if from > 0 {
+		cut = "…" + cut
+	}
+	if from+maxSnippet < len(line) {
+		cut += "…"
+	}
+	x.Snippet, x.cut = cut, from
+	if from > 0 {
+		x.cut-- // for the mark of what is left out
+	}
+	return x
+}
+
 // marker underlines the range below the snippet, keeping tabs as they are so
 // that the marks stay under their characters.
 func (x Diagnostic) marker() string {
 	var b strings.Builder
-	end := x.EndColumn
+	start, end, length := x.Column-x.cut, x.EndColumn-x.cut, utf8.RuneCountInString(x.Snippet)
 	if x.EndLine != x.Line {
-		end = utf8.RuneCountInString(x.Snippet) + 1
+		end = length + 1
+	} else if length > maxSnippet {
+		end = min(end, length+1)
 	}
 	column := 1
 	for _, r := range x.Snippet {
-		if column >= x.Column {
+		if column >= start {
 			break
 		}
 		if r == '\t' {
@@ -88,7 +134,7 @@ func (x Diagnostic) marker() string {
 		}
 		column++
 	}
-	b.WriteString(strings.Repeat("^", max(1, end-x.Column)))
+	b.WriteString(strings.Repeat("^", max(1, end-start)))
 	return b.String()
 }
 

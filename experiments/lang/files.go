@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -91,6 +92,10 @@ func (f *Files) read(fsys fs.FS, name string, s *sink) bool {
 		return false
 	}
 	f.sources[name] = source
+	if d := tooDeep(source, name); d != nil {
+		s.add(d)
+		return true
+	}
 	parsed, diags := hclsyntax.ParseConfig(source, name, hcl.InitialPos)
 	if parsed != nil {
 		f.parsed[name] = parsed
@@ -189,10 +194,24 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 	if info.Size() > maxFileBytes {
 		return nil, fmt.Errorf("it has %d bytes, more than the %d an experiment may have", info.Size(), maxFileBytes)
 	}
-	if fsys == nil {
-		return os.ReadFile(name)
+	file, err := open(fsys, name)
+	if err != nil {
+		return nil, err
 	}
-	return fs.ReadFile(fsys, name)
+	defer file.Close()
+	// A pipe or a device has no size that could be asked for beforehand.
+	text, err := io.ReadAll(io.LimitReader(file, maxFileBytes+1))
+	if err == nil && len(text) > maxFileBytes {
+		err = fmt.Errorf("it has more than the %d bytes an experiment may have", maxFileBytes)
+	}
+	return text, err
+}
+
+func open(fsys fs.FS, name string) (fs.File, error) {
+	if fsys == nil {
+		return os.Open(name)
+	}
+	return fsys.Open(name)
 }
 
 // plainError leaves out the path that the summary already names.

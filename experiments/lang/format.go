@@ -17,6 +17,10 @@ import (
 func Format(name string, source []byte) ([]byte, Diagnostics) {
 	s := newSink()
 	f := &Files{names: []string{name}, sources: map[string][]byte{name: source}, parsed: map[string]*hcl.File{}}
+	if d := tooDeep(source, name); d != nil {
+		s.add(d)
+		return source, s.diagnostics(f, 0)
+	}
 	_, diags := hclsyntax.ParseConfig(source, name, hcl.InitialPos)
 	if diags.HasErrors() {
 		s.add(diags...)

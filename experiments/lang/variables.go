@@ -203,11 +203,13 @@ func (l *loader) flagVariable(name, text string) {
 				why = fmt.Sprintf("%q is not %s", text, friendly(v.typ))
 			}
 			l.sink.add(tell(why))
+			v.value = cty.UnknownVal(v.typ)
 			return
 		}
 		parsed, diags := e.Value(l.base)
 		if diags.HasErrors() {
 			l.sink.add(tell(diags[0].Detail))
+			v.value = cty.UnknownVal(v.typ)
 			return
 		}
 		value = parsed
