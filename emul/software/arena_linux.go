@@ -9,93 +9,92 @@ import (
 	"wirelab/emul/wire"
 )
 
-// A packet lies in up to three pieces: everything has a small slot, which also
-// holds its description; what does not fit goes on in a middle slot, and then
-// in a big one. A socket reads into all three at once (the kernel fills them
-// in order), and only the pieces used are kept. 64 KiB and their headers fit.
+// A packet lies in one slot of one of three sizes, behind its description. A
+// socket reads into slots of the largest size; a packet that fits a smaller
+// one is moved there, which costs little against the system calls and keeps a
+// long delay line from holding a large slot per small packet.
 const (
 	descLen = 128
 	// A slot leaves room for a VLAN tag to be put back. The frame begins where
 	// the payload after the most usual headers (Ethernet, IPv4, TCP with time
-	// stamps: 66 bytes) falls on a cache line, in this slot and the next:
-	// copies between unaligned lines take half as long again.
-	vnetAt     = descLen + 52
-	smallData  = 66 + 31*64
-	smallSlot  = vnetAt + wire.VNetLen + smallData
-	middleSlot = 14 << 10
-	bigSlot    = 50 << 10
+	// stamps: 66 bytes) falls on a cache line: copies between unaligned lines
+	// take half as long again.
+	vnetAt = descLen + 52
+	dataAt = vnetAt + wire.VNetLen
+
+	// The sizes are odd numbers of cache lines, so that the beginnings of
+	// slots do not compete for the same places in the cache.
+	smallSlot  = 35 * 64
+	middleSlot = 257 * 64
+	bigSlot    = 1037 * 64
+
+	// The frames that fit: an MTU of 1500 and more, a quarter of the largest
+	// train, and the largest (64 KiB and its headers).
+	smallData  = smallSlot - dataAt
+	middleData = middleSlot - dataAt
+	bigData    = bigSlot - dataAt
 )
 
+// slotSizes are the classes.
+var slotSizes = [...]int{smallSlot, middleSlot, bigSlot}
+
+const (
+	small = iota
+	middle
+	big
+)
+
+// slot names a slot: its class in the two highest bits, its number below.
+type slot uint32
+
+const classShift = 30
+
+func (s slot) class() int     { return int(s >> classShift) }
+func (s slot) number() uint32 { return uint32(s) & (1<<classShift - 1) }
+
 // packet is a received frame, shared by the runs of its segments that have not
-// left yet. It is the start of its small slot.
+// left yet. It is the start of its slot.
 type packet struct {
-	self   uint32 // number of the small slot
-	middle uint32 // slot numbers; none when the packet is shorter
-	big    uint32
-	refs   int32 // runs of segments in delay lines or being sent
-	start  uint16
-	small  uint16 // bytes of the frame in the small slot
-	train  wire.Train
+	self  slot
+	refs  int32  // runs of segments in delay lines or being sent
+	start uint16 // of the virtio header in the slot
+	train wire.Train
 }
 
-const none = ^uint32(0)
-
-// slots is a pool of equal pieces of anonymous memory. Pages become real when
-// first touched, and freed slots are used again first, so a pool costs what
-// was in use at the worst moment.
-type slots struct {
+// pool is the slots of one class: equal pieces of anonymous memory. Pages
+// become real when first touched, and freed slots are used again first, so a
+// pool costs what was in use at the worst moment.
+type pool struct {
 	mem    []byte
 	base   unsafe.Pointer
 	size   uintptr
 	unused uint32 // slots from here on were never handed out
 	limit  uint32
-	free   []uint32
+	free   []slot
 }
 
-func newSlots(size, bytes int) (slots, error) {
-	n := max(bytes/size, 256)
+func newPool(size, bytes int) (pool, error) {
+	n := min(max(bytes/size, 256), 1<<classShift-1)
 	mem, err := unix.Mmap(-1, 0, n*size, unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
 	if err != nil {
-		return slots{}, fmt.Errorf("reserve %d bytes for packets: %w", n*size, err)
+		return pool{}, fmt.Errorf("reserve %d bytes for packets: %w", n*size, err)
 	}
-	return slots{mem: mem, base: unsafe.Pointer(&mem[0]), size: uintptr(size), limit: uint32(n)}, nil
+	return pool{mem: mem, base: unsafe.Pointer(&mem[0]), size: uintptr(size), limit: uint32(n)}, nil
 }
-
-func (s *slots) get() (uint32, bool) {
-	if n := len(s.free); n > 0 {
-		i := s.free[n-1]
-		s.free = s.free[:n-1]
-		return i, true
-	}
-	if s.unused == s.limit {
-		return none, false
-	}
-	s.unused++
-	return s.unused - 1, true
-}
-
-func (s *slots) put(i uint32) { s.free = append(s.free, i) }
-
-func (s *slots) at(i uint32) unsafe.Pointer { return unsafe.Add(s.base, uintptr(i)*s.size) }
-
-// used is the memory touched so far in bytes.
-func (s *slots) used() int { return int(s.unused) * int(s.size) }
 
 // arena holds the packets of one worker.
 type arena struct {
-	small, middle, big slots
-	limit              int // bytes touched in all pools together
+	pools   [len(slotSizes)]pool
+	touched int // bytes of slots ever handed out
+	limit   int // of touched
 }
 
 func newArena(limit int) (*arena, error) {
 	a := &arena{limit: limit}
-	for _, p := range []struct {
-		s    *slots
-		size int
-	}{{&a.small, smallSlot}, {&a.middle, middleSlot}, {&a.big, bigSlot}} {
+	for class, size := range slotSizes {
 		var err error
-		if *p.s, err = newSlots(p.size, limit); err != nil {
+		if a.pools[class], err = newPool(size, limit); err != nil {
 			a.close()
 			return nil, err
 		}
@@ -104,22 +103,33 @@ func newArena(limit int) (*arena, error) {
 }
 
 func (a *arena) close() {
-	for _, s := range []*slots{&a.small, &a.middle, &a.big} {
-		if s.mem != nil {
-			_ = unix.Munmap(s.mem) // nothing can be done about it
+	for i := range a.pools {
+		if a.pools[i].mem != nil {
+			_ = unix.Munmap(a.pools[i].mem) // nothing can be done about it
 		}
 	}
 }
 
-// take hands out a slot unless that would exceed the limit.
-func (a *arena) take(s *slots) (uint32, bool) {
-	if len(s.free) == 0 && a.small.used()+a.middle.used()+a.big.used()+int(s.size) > a.limit {
-		return none, false
+// take hands out a slot; ok is false where that would exceed the limit.
+func (a *arena) take(class int) (s slot, ok bool) {
+	p := &a.pools[class]
+	if n := len(p.free); n > 0 {
+		s = p.free[n-1]
+		p.free = p.free[:n-1]
+		return s, true
 	}
-	return s.get()
+	if p.unused == p.limit || a.touched+int(p.size) > a.limit {
+		return 0, false
+	}
+	a.touched += int(p.size)
+	p.unused++
+	return slot(class)<<classShift | slot(p.unused-1), true
 }
 
-func (a *arena) packet(i uint32) *packet { return (*packet)(a.small.at(i)) }
+func (a *arena) packet(s slot) *packet {
+	p := &a.pools[s.class()]
+	return (*packet)(unsafe.Add(p.base, uintptr(s.number())*p.size))
+}
 
 // release gives up one run of the packet. It returns the memory that became
 // free with the last one, in bytes.
@@ -128,57 +138,20 @@ func (a *arena) release(p *packet) int {
 	if p.refs > 0 {
 		return 0
 	}
-	freed := p.memory()
-	if p.middle != none {
-		a.middle.put(p.middle)
-	}
-	if p.big != none {
-		a.big.put(p.big)
-	}
-	a.small.put(p.self)
-	return freed
+	class := p.self.class()
+	a.pools[class].free = append(a.pools[class].free, p.self)
+	return slotSizes[class]
 }
 
-// memory is what the packet's slots take, in bytes.
-func (p *packet) memory() int {
-	n := smallSlot
-	if p.middle != none {
-		n += middleSlot
-	}
-	if p.big != none {
-		n += bigSlot
-	}
-	return n
-}
+// memory is what the packet takes, in bytes.
+func (p *packet) memory() int { return slotSizes[p.self.class()] }
 
-// vnet is the virtio header of the packet, followed by what the small slot
-// holds of the frame.
-func (p *packet) vnet() *byte { return (*byte)(unsafe.Add(unsafe.Pointer(p), uintptr(p.start))) }
+// at is the byte of the slot at an offset.
+func (p *packet) at(offset int) *byte { return (*byte)(unsafe.Add(unsafe.Pointer(p), offset)) }
 
-// head is the part of the frame in the small slot; all headers lie in it.
-func (p *packet) head() []byte {
-	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(p), uintptr(p.start)+wire.VNetLen)), int(p.small))
-}
+// vnet is the virtio header, and frame what follows it.
+func (p *packet) vnet() []byte { return unsafe.Slice(p.at(int(p.start)), wire.VNetLen) }
 
-// gather appends to dst where bytes from up to to of the frame lie.
-func (a *arena) gather(dst []unix.Iovec, p *packet, from, to int) []unix.Iovec {
-	small := int(p.small)
-	if from < small {
-		n := min(to, small) - from
-		dst = append(dst, iovec(unsafe.Add(unsafe.Pointer(p), int(p.start)+wire.VNetLen+from), n))
-		from += n
-	}
-	if from < to && from < small+middleSlot {
-		n := min(to, small+middleSlot) - from
-		dst = append(dst, iovec(unsafe.Add(a.middle.at(p.middle), from-small), n))
-		from += n
-	}
-	if from < to {
-		dst = append(dst, iovec(unsafe.Add(a.big.at(p.big), from-small-middleSlot), to-from))
-	}
-	return dst
-}
-
-func iovec(p unsafe.Pointer, n int) unix.Iovec {
-	return unix.Iovec{Base: (*byte)(p), Len: uint64(n)}
+func (p *packet) frame() []byte {
+	return unsafe.Slice(p.at(int(p.start)+wire.VNetLen), p.train.Length)
 }

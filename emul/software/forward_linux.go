@@ -87,8 +87,8 @@ func setUp(conn *net.UnixConn) (*forwarder, error) {
 	if err := json.Unmarshal(body, &sp); err != nil {
 		return nil, fmt.Errorf("read cables: %w", err)
 	}
-	raiseDescriptorLimit(2*len(sp.Cables) + 64)
-	fds, err := receiveSockets(conn, 2*len(sp.Cables))
+	raiseDescriptorLimit(socketsPerCable*len(sp.Cables) + 64)
+	fds, err := receiveSockets(conn, socketsPerCable*len(sp.Cables))
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (f *forwarder) build(sp *spec) error {
 	precise := make([]bool, sp.Workers)
 	for i := range sp.Cables {
 		c := &sp.Cables[i]
-		a, b, err := f.cable(c, f.sockets[2*i], f.sockets[2*i+1])
+		a, b, err := f.cable(c, [socketsPerCable]int(f.sockets[socketsPerCable*i:]))
 		if err != nil {
 			return fmt.Errorf("set up %s: %w", c.Name, err)
 		}
@@ -185,8 +185,8 @@ func (f *forwarder) build(sp *spec) error {
 	return nil
 }
 
-// cable makes the two directions between sockets a and b.
-func (f *forwarder) cable(c *cable, a, b int) (*direction, *direction, error) {
+// cable makes the two directions between the sockets of A and B.
+func (f *forwarder) cable(c *cable, s [socketsPerCable]int) (*direction, *direction, error) {
 	var log *eventLog
 	if c.EventLog != "" {
 		var err error
@@ -207,7 +207,7 @@ func (f *forwarder) cable(c *cable, a, b int) (*direction, *direction, error) {
 			quantum: int64(quantumFor(imp, f.quantum)), errors: &hist.Histogram{},
 		}
 	}
-	return make(forward, a, b), make(reverse, b, a), nil
+	return make(forward, s[0], s[3]), make(reverse, s[2], s[1]), nil
 }
 
 // run starts the workers' threads.

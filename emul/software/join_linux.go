@@ -145,7 +145,7 @@ func (s *session) introduce(o Options, cables []emul.Cable) error {
 		ports = append(ports, c.A, c.B)
 	}
 	for len(ports) > 0 {
-		n := min(len(ports), fdsPerMessage)
+		n := min(len(ports), fdsPerMessage/socketsPerPort)
 		if err := sendPorts(s.conn, ports[:n]); err != nil {
 			return err
 		}
@@ -204,12 +204,14 @@ func sendPorts(conn *net.UnixConn, ports []emul.Port) error {
 	}()
 	fds := make([]int, 0, len(ports))
 	for _, p := range ports {
-		f, err := openPort(p)
-		if err != nil {
-			return err
+		for _, r := range [socketsPerPort]role{receiving, sending} {
+			f, err := openPort(p, r)
+			if err != nil {
+				return err
+			}
+			files = append(files, f)
+			fds = append(fds, int(f.Fd()))
 		}
-		files = append(files, f)
-		fds = append(fds, int(f.Fd()))
 	}
 	if _, _, err := conn.WriteMsgUnix([]byte{0}, unix.UnixRights(fds...), nil); err != nil {
 		return fmt.Errorf("hand over sockets: %w", err)

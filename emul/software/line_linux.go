@@ -4,7 +4,7 @@ package software
 // time.
 type run struct {
 	due    int64
-	packet uint32
+	packet slot
 	first  uint16
 	count  uint16
 }

@@ -11,13 +11,13 @@ func TestHeapOrdersByDueThenArrival(t *testing.T) {
 	var l line
 	type key struct {
 		due int64
-		seq uint32
+		seq slot
 	}
 	var want []key
 	for i := range 5000 {
 		due := r.Int64N(500)
-		l.push(run{due: due, packet: uint32(i)}, false)
-		want = append(want, key{due, uint32(i)})
+		l.push(run{due: due, packet: slot(i)}, false)
+		want = append(want, key{due, slot(i)})
 		if r.IntN(3) == 0 { // interleave removals
 			slices.SortStableFunc(want, func(a, b key) int { return int(a.due - b.due) })
 			if f := l.front(); f.due != want[0].due || f.packet != want[0].seq {
@@ -41,7 +41,7 @@ func TestHeapOrdersByDueThenArrival(t *testing.T) {
 
 func TestRingGrows(t *testing.T) {
 	var l line
-	next, got := uint32(0), uint32(0)
+	next, got := slot(0), slot(0)
 	for round := range 200 {
 		for range round {
 			l.push(run{due: int64(next), packet: next}, true)

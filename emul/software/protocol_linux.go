@@ -13,8 +13,8 @@ import (
 
 // The control protocol between parent and child, over a Unix stream socket: a
 // message is its kind (one byte), its length (four bytes, little endian) and
-// its body. The parent first sends a spec, then the sockets of all cables (A
-// and B in turn) as ancillary data of single bytes, then one request at a
+// its body. The parent first sends a spec, then the sockets of all cables (see
+// socketsPerCable) as ancillary data of single bytes, then one request at a
 // time; the child answers each with the same kind or with kindError.
 type kind byte
 

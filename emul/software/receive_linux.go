@@ -29,44 +29,33 @@ type mmsghdr struct {
 // control is room for an SCM_TIMESTAMPNS and a PACKET_AUXDATA message.
 type control [96]byte
 
-// receiver is the memory of one recvmmsg call. Position i owns a slot of each
-// size; a received packet takes those it used along, and they are replaced.
+// receiver is the memory of one recvmmsg call. Each position owns a big slot; a
+// packet that needs one takes it along, and it is replaced.
 type receiver struct {
 	msgs     [batchSize]mmsghdr
-	iovs     [batchSize][3]unix.Iovec
+	iovs     [batchSize]unix.Iovec
 	controls [batchSize]control
-	slots    [batchSize]struct{ small, middle, big uint32 }
+	slots    [batchSize]slot
 }
 
-// init gives every position its slots; ok is false when the arena is too
-// small for that.
+// init gives every position its slot; ok is false when the arena is too small
+// for that.
 func (r *receiver) init(a *arena) (ok bool) {
 	for i := range r.msgs {
-		s := &r.slots[i]
-		var ok1, ok2, ok3 bool
-		s.small, ok1 = a.take(&a.small)
-		s.middle, ok2 = a.take(&a.middle)
-		s.big, ok3 = a.take(&a.big)
-		if !ok1 || !ok2 || !ok3 {
+		if r.slots[i], ok = a.take(big); !ok {
 			return false
 		}
 		h := &r.msgs[i].hdr
-		h.Iov, h.Iovlen = &r.iovs[i][0], uint64(len(r.iovs[i]))
-		h.Control = &r.controls[i][0]
+		h.Iov, h.Iovlen = &r.iovs[i], 1
+		h.Control, h.Controllen = &r.controls[i][0], uint64(len(control{}))
 		r.aim(a, i)
 	}
 	return true
 }
 
-// aim points position i at its slots.
+// aim points position i at its slot.
 func (r *receiver) aim(a *arena, i int) {
-	s := &r.slots[i]
-	r.iovs[i] = [3]unix.Iovec{
-		iovec(unsafe.Add(a.small.at(s.small), vnetAt), wire.VNetLen+smallData),
-		iovec(a.middle.at(s.middle), middleSlot),
-		iovec(a.big.at(s.big), bigSlot),
-	}
-	r.msgs[i].hdr.Controllen = uint64(len(control{}))
+	r.iovs[i] = unix.Iovec{Base: a.packet(r.slots[i]).at(vnetAt), Len: wire.VNetLen + bigData}
 }
 
 // receive reads one batch of a direction and hands it to the model. It reports
@@ -164,7 +153,7 @@ func (w *worker) accept(d *direction, i int, now int64) {
 	d.arrived = max(d.arrived, w.clock.arrival(aux.stamp, now))
 	d.packetsIn += uint64(p.train.Segments)
 	d.bytesIn += uint64(p.train.WireBytes())
-	if wire.Neighbour(p.head()) {
+	if wire.Neighbour(p.frame()) {
 		w.exempt(d, p)
 	} else if d.model.Uniform() {
 		v := d.model.Whole(p.train.Segments, d.arrived)
@@ -181,39 +170,30 @@ func (w *worker) accept(d *direction, i int, now int64) {
 	}
 }
 
-// keep makes a packet of position i and gives the position new slots; nil when
-// the arena is full.
+// keep makes a packet of position i, which goes on with the same slot or a new
+// one; nil when the arena is full.
 func (w *worker) keep(i, length int, aux *ancillary) *packet {
-	a, s := w.arena, &w.rx.slots[i]
-	small, ok := a.take(&a.small)
+	class := big
+	switch {
+	case length <= smallData:
+		class = small
+	case length <= middleData:
+		class = middle
+	}
+	s, ok := w.arena.take(class)
 	if !ok {
 		return nil
 	}
-	middle, big := none, none
-	if length > smallData {
-		if middle, ok = a.take(&a.middle); !ok {
-			a.small.put(small)
-			return nil
-		}
+	if class == big {
+		s, w.rx.slots[i] = w.rx.slots[i], s
+		w.rx.aim(w.arena, i)
 	}
-	if length > smallData+middleSlot {
-		if big, ok = a.take(&a.big); !ok {
-			a.small.put(small)
-			a.middle.put(middle)
-			return nil
-		}
+	p := w.arena.packet(s)
+	if class != big {
+		n := wire.VNetLen + length
+		copy(unsafe.Slice(p.at(vnetAt), n), unsafe.Slice(w.rx.iovs[i].Base, n))
 	}
-	p := a.packet(s.small)
-	p.self, p.middle, p.big, p.refs = s.small, none, none, 0
-	p.start, p.small = vnetAt, uint16(min(length, smallData))
-	s.small = small
-	if middle != none {
-		p.middle, s.middle = s.middle, middle
-	}
-	if big != none {
-		p.big, s.big = s.big, big
-	}
-	w.rx.aim(a, i)
+	p.self, p.refs, p.start = s, 0, vnetAt
 	describe(p, length, aux)
 	return p
 }
@@ -221,15 +201,15 @@ func (w *worker) keep(i, length int, aux *ancillary) *packet {
 // describe reads the virtio header, puts a VLAN tag back, and finds segments.
 func describe(p *packet, length int, aux *ancillary) {
 	var v wire.VNet
-	v.Decode(unsafe.Slice(p.vnet(), wire.VNetLen))
+	v.Decode(p.vnet())
+	p.train.Length = length
 	if aux.tagged {
 		p.start -= wire.VLANLen
-		p.small += wire.VLANLen
-		length += wire.VLANLen
-		v.InsertVLAN(p.head(), aux.tpid, aux.tci)
-		v.Encode(unsafe.Slice(p.vnet(), wire.VNetLen))
+		p.train.Length += wire.VLANLen
+		v.InsertVLAN(p.frame(), aux.tpid, aux.tci)
+		v.Encode(p.vnet())
 	}
-	p.train = wire.NewTrain(v, p.head(), length)
+	p.train = wire.NewTrain(v, p.frame(), p.train.Length)
 }
 
 // releaseGrain in ns is how far apart due times must be to be kept apart: far
@@ -301,7 +281,7 @@ func (w *worker) hold(d *direction, p *packet, due int64, first, count int) {
 func flowOf(p *packet) wire.Flow {
 	h := p.train.Headers
 	if h.L3 == 0 {
-		h = wire.Parse(p.head())
+		h = wire.Parse(p.frame())
 	}
-	return h.Flow(p.head())
+	return h.Flow(p.frame())
 }

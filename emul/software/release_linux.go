@@ -1,8 +1,6 @@
 package software
 
 import (
-	"unsafe"
-
 	"golang.org/x/sys/unix"
 
 	"wirelab/emul/wire"
@@ -11,7 +9,7 @@ import (
 // sender is the memory of one sendmmsg call.
 type sender struct {
 	msgs    [batchSize]mmsghdr
-	iovs    [batchSize][4]unix.Iovec
+	iovs    [batchSize][2]unix.Iovec
 	headers [batchSize][wire.VNetLen + wire.MaxHeaderLen]byte
 	sent    [batchSize]outgoing
 	n       int
@@ -69,7 +67,7 @@ func (w *worker) fill(d *direction, now int64) {
 		if int(r.first+r.count) < p.train.Segments {
 			r.count += w.company(d, p, r, now)
 		}
-		s.add(w.arena, p, int(r.first), int(r.count))
+		s.add(p, int(r.first), int(r.count))
 	}
 }
 
@@ -98,26 +96,25 @@ func (s *sender) depart(r run) {
 
 // add makes message s.n of count segments of p from the first-th. The whole
 // packet goes as it came; a part gets headers of its own.
-func (s *sender) add(a *arena, p *packet, first, count int) {
+func (s *sender) add(p *packet, first, count int) {
 	t := &p.train
 	i := s.n
-	iovs := s.iovs[i][:0]
+	iov := &s.iovs[i]
+	h := &s.msgs[i].hdr
 	out := outgoing{packet: p, segments: uint64(count)}
+	h.Iov = &iov[0]
 	if count == t.Segments {
-		iovs = append(iovs, unix.Iovec{Base: p.vnet(), Len: uint64(wire.VNetLen + int(p.small))})
-		if t.Length > int(p.small) {
-			iovs = a.gather(iovs, p, int(p.small), t.Length)
-		}
+		h.Iovlen = 1
+		iov[0] = unix.Iovec{Base: p.at(int(p.start)), Len: uint64(wire.VNetLen + t.Length)}
 		out.bytes = uint64(t.WireBytes())
 	} else {
+		h.Iovlen = 2
 		from, to := t.Payload(first, count)
-		n := t.Rebuild(s.headers[i][:], p.head(), first, count)
-		iovs = append(iovs, iovec(unsafe.Pointer(&s.headers[i]), n))
-		iovs = a.gather(iovs, p, from, to)
+		n := t.Rebuild(s.headers[i][:], p.frame(), first, count)
+		iov[0] = unix.Iovec{Base: &s.headers[i][0], Len: uint64(n)}
+		iov[1] = unix.Iovec{Base: p.at(int(p.start) + wire.VNetLen + from), Len: uint64(to - from)}
 		out.bytes = uint64(count*t.HeaderLen + to - from)
 	}
-	h := &s.msgs[i].hdr
-	h.Iov, h.Iovlen = &s.iovs[i][0], uint64(len(iovs))
 	s.sent[i] = out
 	s.n++
 	s.bytes += int(out.bytes)
@@ -154,10 +151,11 @@ func (w *worker) flush(d *direction) {
 		}
 		d.held -= w.arena.release(o.packet)
 	}
-	// Messages leave one after the other during the call.
+	// Messages leave one after the other during the call, each about half way
+	// through its part of it: the far device's work is the second half.
 	for i := range s.departures {
 		e := &s.departures[i]
-		d.record(e.due, before+(after-before)*int64(e.message)/int64(s.n), uint64(e.count))
+		d.record(e.due, before+(after-before)*int64(2*e.message+1)/int64(2*s.n), uint64(e.count))
 	}
 }
 
