@@ -59,7 +59,7 @@ func (d *Dir) ReadFile(name string) ([]byte, error) {
 
 // writeFile writes to a temporary name beside path, syncs, and renames.
 func writeFile(path string, data []byte) error {
-	dir, base := filepath.Split(path)
+	dir, base := filepath.Dir(path), filepath.Base(path)
 	step := "write " + path
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return explain(step, err)

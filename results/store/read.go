@@ -36,6 +36,10 @@ func (d *Dir) Runs() ([]*results.Run, error) {
 			broken = append(broken, err)
 			continue
 		}
+		if run.Status == "" {
+			broken = append(broken, fmt.Errorf("read %s: its record has no status", e.Name()))
+			continue
+		}
 		if run.DirName() != e.Name() {
 			broken = append(broken, fmt.Errorf("read %s: its record belongs to %s", e.Name(), run.DirName()))
 			continue
@@ -75,11 +79,15 @@ func (d *Dir) WriteManifest(m *results.Manifest) error {
 	return d.WriteFile(ManifestName, text)
 }
 
-// Manifest reads manifest.json.
+// Manifest reads manifest.json, and refuses what has no schema: it is something
+// else's, or was emptied.
 func (d *Dir) Manifest() (*results.Manifest, error) {
 	m := &results.Manifest{}
 	if err := decode(filepath.Join(d.path, ManifestName), m); err != nil {
 		return nil, err
+	}
+	if m.Schema == "" {
+		return nil, fmt.Errorf("read %s: it names no schema, so wirelab run did not write it", filepath.Join(d.path, ManifestName))
 	}
 	return m, nil
 }

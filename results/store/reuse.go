@@ -60,7 +60,7 @@ func (d *Dir) Find(planHash string, host results.Host, taken []int) (*results.Ru
 	}
 	runs, _ := d.Runs()
 	for _, r := range runs {
-		if r.PlanHash == planHash && r.Valid && r.Status == results.StatusOK && !slices.Contains(taken, r.Index) {
+		if r.PlanHash == planHash && r.Valid && r.Status == results.StatusOK && !slices.Contains(taken, r.Index) && d.Verify(r) == nil {
 			return r, nil
 		}
 	}

@@ -63,6 +63,7 @@ type Options struct {
 type Dir struct {
 	path   string
 	latest string // symlink beside the stamps, "" for an exact directory
+	found  bool   // the directory is the user's: Create found it empty
 
 	mu   sync.Mutex
 	lock *os.File // nil until the first write
@@ -75,8 +76,14 @@ func Create(root, experiment string, opt Options) (*Dir, error) {
 	if now.IsZero() {
 		now = time.Now()
 	}
-	d := &Dir{path: opt.Dir}
-	if d.path == "" {
+	d := &Dir{}
+	if opt.Dir != "" {
+		d.path = filepath.Clean(opt.Dir)
+		// A link to a directory means the directory, also when it goes again.
+		if target, err := filepath.EvalSymlinks(d.path); err == nil {
+			d.path = target
+		}
+	} else {
 		id := opt.ID
 		if id == "" {
 			id = randomID()
@@ -122,6 +129,7 @@ func (d *Dir) make() error {
 	if len(entries) > 0 {
 		return fmt.Errorf("create run directory: %s exists and is not empty; choose another with -o, or resume it with: wirelab run %s", d.path, d.path)
 	}
+	d.found = true
 	return nil
 }
 
@@ -195,8 +203,9 @@ func (d *Dir) Close() error {
 	return err
 }
 
-// Discard removes a directory that holds no finished run, together with its
-// place as latest; with finished runs it only closes.
+// Discard removes what a run directory without a finished run holds, the
+// directory itself unless Create found it, and its place as latest; with
+// finished runs it only closes. What somebody else put into it stays.
 func (d *Dir) Discard() error {
 	if err := d.Lock(); err != nil {
 		return err
@@ -208,7 +217,7 @@ func (d *Dir) Discard() error {
 	if len(entries) > 0 {
 		return d.Close()
 	}
-	if err := os.RemoveAll(d.path); err != nil {
+	if err := d.removeOwn(); err != nil {
 		return errors.Join(fmt.Errorf("discard run directory: %w", err), d.Close())
 	}
 	if d.latest != "" {
@@ -217,6 +226,19 @@ func (d *Dir) Discard() error {
 		}
 	}
 	return d.Close()
+}
+
+// removeOwn removes what a run writes before its first run is finished.
+func (d *Dir) removeOwn() error {
+	for _, name := range []string{RunsName, ExperimentName, ManifestName} {
+		if err := os.RemoveAll(filepath.Join(d.path, name)); err != nil {
+			return err
+		}
+	}
+	if !d.found {
+		_ = os.Remove(d.path) // only if empty
+	}
+	return nil
 }
 
 // relinkLatest points the link at the newest stamp that is left, when it

@@ -258,9 +258,79 @@ func TestCreatePlaces(t *testing.T) {
 	}
 }
 
+// TestDiscardKeepsWhatIsNotOurs gives a directory back as it was found.
+func TestDiscardKeepsWhatIsNotOurs(t *testing.T) {
+	begin := func(t *testing.T, dir string) {
+		t.Helper()
+		d := create(t, "", store.Options{Dir: dir})
+		if err := errors.Join(d.WriteManifest(&results.Manifest{Schema: "test/1"}), d.WriteFile(store.ExperimentName, nil)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.BeginRun(0, point(1)); err != nil {
+			t.Fatal(err)
+		}
+		if dir == "." {
+			if err := os.WriteFile("notes.txt", nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.Close()
+		// As after an interrupt: the lock sweeps the unfinished run away.
+		if err := d.Discard(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Run("the working directory", func(t *testing.T) {
+		t.Chdir(t.TempDir())
+		begin(t, ".")
+		if left, _ := filepath.Glob("*"); len(left) != 1 || left[0] != "notes.txt" {
+			t.Errorf("left: %v, want only the user's file", left)
+		}
+	})
+	t.Run("a link", func(t *testing.T) {
+		root := t.TempDir()
+		target, link := filepath.Join(root, "target"), filepath.Join(root, "link")
+		if err := errors.Join(os.Mkdir(target, 0o755), os.Symlink(target, link)); err != nil {
+			t.Fatal(err)
+		}
+		begin(t, link)
+		if left, err := os.ReadDir(link); err != nil || len(left) != 0 {
+			t.Errorf("the link leads to %v, %v; want an empty directory", left, err)
+		}
+	})
+	t.Run("a new one", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "new")
+		begin(t, dir)
+		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the directory that Create made is still there: %v", err)
+		}
+	})
+}
+
+// TestEmptyRecords reads JSON that is whole and says nothing.
+func TestEmptyRecords(t *testing.T) {
+	d := create(t, t.TempDir(), stamp)
+	commit(t, d, sampleRun(0, results.Point{ID: "all"}, 0))
+	runs, _ := d.Runs()
+	for _, text := range []string{"{}", "null"} {
+		if err := errors.Join(
+			os.WriteFile(filepath.Join(d.RunPath(runs[0]), store.RunName), []byte(text), 0o644),
+			os.WriteFile(filepath.Join(d.Path(), store.ManifestName), []byte(text), 0o644),
+		); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := d.Runs(); len(got) != 0 || err == nil {
+			t.Errorf("run.json %s: %d runs, %v; want none and an error", text, len(got), err)
+		}
+		if m, err := d.Manifest(); err == nil {
+			t.Errorf("manifest.json %s: %+v, want an error", text, m)
+		}
+	}
+}
+
 func TestOneWriter(t *testing.T) {
 	d := create(t, t.TempDir(), stamp)
-	if err := d.WriteManifest(&results.Manifest{Experiment: "buffers"}); err != nil {
+	if err := d.WriteManifest(&results.Manifest{Schema: "test/1", Experiment: "buffers"}); err != nil {
 		t.Fatal(err)
 	}
 	other, err := store.Open(d.Path())
@@ -335,7 +405,7 @@ func TestResumeAndReuse(t *testing.T) {
 	root := t.TempDir()
 	host := results.Host{Hostname: "lab", Kernel: "6.1", Cores: 2, LoadAverage: "0.1"}
 	d := create(t, root, stamp)
-	m := &results.Manifest{Host: host}
+	m := &results.Manifest{Schema: "test/1", Host: host}
 	for i := range 3 {
 		m.Runs = append(m.Runs, results.RunStatus{Index: i, Point: "buffer=1"})
 	}
@@ -368,6 +438,17 @@ func TestResumeAndReuse(t *testing.T) {
 	}
 	if again, _ := d.Find("hbuffer=1", now, []int{0}); again == nil || again.Index != 1 {
 		t.Errorf("Find without run 0 = %v, want run 1", again)
+	}
+	samples := filepath.Join(d.RunPath(old), store.SamplesName)
+	whole, _ := os.ReadFile(samples)
+	if err := os.WriteFile(samples, whole[:len(whole)/2], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if other, err := d.Find("hbuffer=1", now, nil); err != nil || other == nil || other.Index != 1 {
+		t.Errorf("Find beside a run with broken samples = %v, %v; want run 1", other, err)
+	}
+	if err := os.WriteFile(samples, whole, 0o644); err != nil {
+		t.Fatal(err)
 	}
 	now.Kernel = "6.2"
 	if got, _ := d.Find("hbuffer=1", now, nil); got != nil {
