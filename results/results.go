@@ -153,6 +153,9 @@ type LinkRecord struct {
 	Unit    string         `json:"unit"` // "segment": decisions per MTU-sized segment
 	Forward DirectionAsked `json:"forward"`
 	Reverse DirectionAsked `json:"reverse"`
+	// Offloads are those that are on at the nodes' devices, "NODE:DEVICE" to
+	// their names in ethtool: segmentation, checksums, coalescing.
+	Offloads map[string][]string `json:"offloads,omitempty"`
 	// Calibration of the point; nil where the link was not calibrated.
 	Calibration *Calibration `json:"calibration,omitempty"`
 }

@@ -208,6 +208,29 @@ func (e *execution) addInstrument(f found, units map[string]map[string]string) {
 	e.run.Overhead[f.name] = f.result.CPUSeconds / (e.setup.Warmup + e.setup.Duration).Seconds()
 }
 
+// offloadLinks is for how many links the offloads of the devices are recorded.
+const offloadLinks = 32
+
+// offloads records which offloads are on at the nodes' ends of the links: they
+// decide what a packet is.
+func (e *execution) offloads() {
+	devices := e.bed.Devices()
+	for i := range e.run.Links[:min(len(e.run.Links), offloadLinks)] {
+		rec := &e.run.Links[i]
+		for _, d := range devices[e.setup.Topology.Links[i].Name] {
+			on, err := instrument.Offloads(e.bed.Host(d.Node), d.Name)
+			if err != nil {
+				e.note("link %s: %v", rec.Name, err)
+				return
+			}
+			if rec.Offloads == nil {
+				rec.Offloads = map[string][]string{}
+			}
+			rec.Offloads[d.Node+":"+d.Name] = on
+		}
+	}
+}
+
 // linkRecords lays the asked impairments beside the calibration.
 func linkRecords(t *testbed.Topology, calibrated map[string]results.Calibration) []results.LinkRecord {
 	out := make([]results.LinkRecord, 0, len(t.Links))

@@ -109,6 +109,7 @@ func (e *execution) calibrate(ctx context.Context) error {
 		e.r.calibrated[e.point.ID] = found
 	}
 	e.run.Links = linkRecords(e.setup.Topology, found)
+	e.offloads()
 	for _, l := range e.run.Links {
 		if l.Calibration != nil && !l.Calibration.OK {
 			e.invalid("link %s: %s", l.Name, l.Calibration.Reason)

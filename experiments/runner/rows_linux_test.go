@@ -519,3 +519,19 @@ workload "tcp" "thin" {
 	}
 	t.Logf("reading TCP_INFO cost %.2f %% of a core, every %.0f ms; instruments %v", 100*cost, 1e3*m.value(t, 0, "thin.tcp_info_interval_s"), m.runs[0].Overhead)
 }
+
+// Which offloads are on at the nodes is recorded: of an emulated link, not those
+// whose packets a backend cannot carry.
+func TestOffloadsAreRecorded(t *testing.T) {
+	m := mustRun(t, strings.Replace(asked, "%s", "", 1)+tolerant)
+	got := m.runs[0].Links[0].Offloads
+	if len(got) != 2 {
+		t.Fatalf("offloads %v", got)
+	}
+	for device, on := range got {
+		if !slices.Contains(on, "tx-tcp-segmentation") || slices.Contains(on, "tx-gre-segmentation") {
+			t.Errorf("%s: %v", device, on)
+		}
+	}
+	t.Log(got)
+}
