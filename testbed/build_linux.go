@@ -61,7 +61,7 @@ func each(ctx context.Context, n int, fn func(i int) error) error {
 // names them in the run's directory and sets their sysctls.
 func (b *builder) makeNamespaces(ctx context.Context) error {
 	l := b.layout
-	if err := raiseFileLimit(3*len(l.Nodes) + 8*len(l.impaired) + 256); err != nil {
+	if err := raiseFileLimit(4*len(l.Nodes) + 8*len(l.impaired) + 256); err != nil {
 		return err
 	}
 	if err := b.journal.Add(journal.Step{Op: journal.OpRemove, Path: b.nsDir()},
