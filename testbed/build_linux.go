@@ -25,7 +25,8 @@ type builder struct {
 	// The offloads that the impaired links' devices lose.
 	features features
 	off      []string
-	steer    bool // the wires inherit no steering
+	mask     string // the processors that take what arrives at the wires
+	steer    bool   // the wires inherit no steering
 }
 
 // close gives the sockets back.
@@ -132,7 +133,7 @@ func (b *builder) makeWire() error {
 		if err := set(s); err != nil {
 			return err
 		}
-		err = set([]sysctl{{steerDefault, onlineMask(), false}})
+		err = set([]sysctl{{steerDefault, b.mask, false}})
 		if errors.Is(err, unix.ENOENT) {
 			b.steer = true
 			return nil

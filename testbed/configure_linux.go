@@ -29,7 +29,7 @@ func (b *builder) configure(ctx context.Context) error {
 		for _, i := range l.impaired {
 			names = append(names, l.wires[i][0].name, l.wires[i][1].name)
 		}
-		if err := steer(b.wire, names, onlineMask()); err != nil {
+		if err := steer(b.wire, names, b.mask); err != nil {
 			b.log("%v: packets of a flow may overtake each other", err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wirelab/emul"
+	"wirelab/emul/software"
 )
 
 // The node's side keeps TCP segmentation and loses what does not fit a packet
@@ -81,7 +82,7 @@ func TestSteer(t *testing.T) {
 		}
 		return got
 	}
-	want := strings.TrimLeft(onlineMask(), "0,")
+	want := strings.TrimLeft(steeringMask(software.New(software.Options{})), "0,")
 	if got := mask(); got != want {
 		t.Errorf("packets are steered to %q, want %q", got, want)
 	}

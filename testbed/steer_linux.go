@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wirelab/emul"
 	"wirelab/testbed/netns"
 )
 
@@ -51,6 +52,24 @@ func steer(ns *netns.NS, devices []string, mask string) error {
 		}
 		return nil
 	})
+}
+
+// steering is what a backend may add: the processors that should take what
+// arrives at the wires, usually all but those that it forwards on.
+type steering interface{ SteeringCores() []int }
+
+// steeringMask is the backend's wish, or every processor that is online.
+func steeringMask(b emul.Backend) string {
+	if s, ok := b.(steering); ok {
+		list := make([]string, 0, 8)
+		for _, c := range s.SteeringCores() {
+			list = append(list, strconv.Itoa(c))
+		}
+		if m, ok := cpuMask(strings.Join(list, ",")); ok && len(list) > 0 {
+			return m
+		}
+	}
+	return onlineMask()
 }
 
 // onlineMask is the set of the processors that are online, as sysfs writes

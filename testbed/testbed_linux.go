@@ -133,7 +133,7 @@ func (t *Testbed) up(ctx context.Context, opt Options) error {
 	}
 	t.starter = netns.NewStarter()
 	t.acquired("end the thread that starts processes", func() error { t.starter.Close(); return nil })
-	b := &builder{Testbed: t, off: offloadsOff()}
+	b := &builder{Testbed: t, off: offloadsOff(), mask: steeringMask(opt.Backend)}
 	defer b.close()
 	for _, step := range []struct {
 		what string
