@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -64,6 +65,12 @@ func Run(ctx context.Context, args []string, s Streams) int {
 	var e *exitError
 	if errors.As(err, &e) {
 		status = e.status
+	}
+	switch {
+	case errors.Is(err, syscall.EPIPE):
+		return status // who read our output has gone
+	case errors.Is(err, syscall.ENOSPC):
+		status = exitHost
 	}
 	if text := err.Error(); text != "" {
 		fmt.Fprintf(s.Err, "wirelab: %s\n", text)

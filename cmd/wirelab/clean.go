@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"wirelab/testbed"
+	"wirelab/testbed/journal"
 )
 
 func newClean(s Streams) *cobra.Command {
@@ -19,6 +21,10 @@ touched, nor is anything that no journal names.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := testbed.Clean(cmd.Context(), stateDir())
+			if state := stateDir(); state != journal.DefaultDir {
+				// Cores are claimed at one place, wherever the journals are.
+				err = errors.Join(err, journal.SweepLocks(journal.DefaultDir))
+			}
 			printCleaned(s, r)
 			if err != nil {
 				return exit(exitHost, fmt.Errorf("clean: %w", err))

@@ -3,9 +3,11 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"sort"
 	"strings"
+	"syscall"
 	"time"
 
 	"wirelab/experiments"
@@ -20,10 +22,9 @@ const manifestSchema = "wirelab/manifest/1"
 
 // newManifest describes what is about to be run.
 func (j *job) newManifest(given []string) *results.Manifest {
-	sum := sha256.Sum256(j.exp.Source)
 	m := &results.Manifest{
 		Schema: manifestSchema, Experiment: j.exp.Name, Title: j.exp.Title,
-		ExperimentHash: hex.EncodeToString(sum[:]), PlanHash: j.plan.Hash,
+		ExperimentHash: hash(j.exp.Source), PlanHash: j.plan.Hash,
 		Variables: j.exp.Variables, Flags: given, Smoke: j.exp.Smoke, Substrate: j.exp.Substrate,
 		Duration: j.exp.Duration.Seconds(), Warmup: j.exp.Warmup.Seconds(),
 		Repetitions: j.exp.Repetitions, Seed: j.exp.Seed, Host: j.host,
@@ -36,6 +37,12 @@ func (j *job) newManifest(given []string) *results.Manifest {
 	}
 	sort.Slice(m.Runs, func(a, b int) bool { return m.Runs[a].Index < m.Runs[b].Index })
 	return m
+}
+
+// hash is the SHA-256 sum of a text, in hex.
+func hash(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }
 
 // diagram draws the first point's network.
@@ -115,11 +122,12 @@ func (j *job) finish(status int) error {
 	}
 	o := j.judge(claims, status)
 	if j.f.json {
-		if err := writeJSON(j.s.Out, o); err != nil {
+		if err := writeJSON(j.s.Out, o); err != nil && !errors.Is(err, syscall.EPIPE) {
 			return err
 		}
 	} else {
-		if err := report.Text(j.s.Out, in); err != nil {
+		// Who reads the table may have seen enough; the verdict stays.
+		if err := report.Text(j.s.Out, in); err != nil && !errors.Is(err, syscall.EPIPE) {
 			return err
 		}
 		fmt.Fprintf(j.s.Out, "\nreport: %s\n", o.Report)

@@ -77,7 +77,12 @@ func formatStream(s Streams) error {
 
 // formatFile rewrites one file if it is not in canonical form.
 func formatFile(s Streams, path string, check bool) (changed bool, err error) {
-	src, err := os.ReadFile(path)
+	// A link stays one: what it leads to is rewritten.
+	target, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return false, exit(exitFile, err)
+	}
+	src, err := os.ReadFile(target)
 	if err != nil {
 		return false, exit(exitFile, err)
 	}
@@ -97,12 +102,12 @@ func formatFile(s Streams, path string, check bool) (changed bool, err error) {
 		return false, exit(exitFile, err)
 	}
 	// Written beside and renamed: a full disk must not cost the file.
-	tmp := path + ".wirelab-fmt"
+	tmp := target + ".wirelab-fmt"
 	if err := os.WriteFile(tmp, out, info.Mode().Perm()); err != nil {
 		os.Remove(tmp)
 		return false, exit(exitFile, fmt.Errorf("format %s: %w", path, err))
 	}
-	if err := os.Rename(tmp, path); err != nil {
+	if err := os.Rename(tmp, target); err != nil {
 		os.Remove(tmp)
 		return false, exit(exitFile, fmt.Errorf("format %s: %w", path, err))
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 
 	"wirelab/emul/software"
 	"wirelab/experiments"
@@ -65,9 +67,12 @@ func up(ctx context.Context, s Streams, arg string, f *loadFlags, given []string
 	id := testbed.NewRunID()
 	owner := exec.Command(binary, append([]string{"lab", id, arg}, given...)...)
 	owner.Stdout, owner.Stderr = words, words
-	ctx, cancel := context.WithTimeout(ctx, upWait)
+	wait, cancel := context.WithTimeout(ctx, upWait)
 	defer cancel()
-	lab, err := testbed.StartOwner(ctx, owner, stateDir(), id)
+	lab, err := testbed.StartOwner(wait, owner, stateDir(), id)
+	if ctx.Err() != nil {
+		return exit(exitInterrupted, errors.Join(errors.New("interrupted; no lab is left"), downAgain(lab)))
+	}
 	if err != nil {
 		said, _ := os.ReadFile(words.Name())
 		return exit(exitHost, fmt.Errorf("%w: %s", err, strings.TrimSpace(string(said))))
@@ -78,6 +83,16 @@ func up(ctx context.Context, s Streams, arg string, f *loadFlags, given []string
 	printLab(s, lab)
 	fmt.Fprintf(s.Err, "next: wirelab exec NODE -- COMMAND; wirelab down removes it\n")
 	return nil
+}
+
+// downAgain removes a lab that came up while it was no longer wanted.
+func downAgain(lab *testbed.Lab) error {
+	if lab == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), upWait)
+	defer cancel()
+	return lab.Down(ctx)
 }
 
 // labSetup is the setup that a lab of the experiment builds.
@@ -205,6 +220,7 @@ func execIn(s Streams, id, node string, argv []string) error {
 	if err := lab.Start(node, cmd); err != nil {
 		return exit(exitHost, err)
 	}
+	defer passSignals(s, cmd.Process)()
 	err = cmd.Wait()
 	var status *exec.ExitError
 	if errors.As(err, &status) {
@@ -214,6 +230,28 @@ func execIn(s Streams, id, node string, argv []string) error {
 		return exit(status.ExitCode(), nil)
 	}
 	return err
+}
+
+// passSignals lets a command decide what to do about our signals. A terminal
+// sends its own to the command too, so those are not passed on a second time.
+func passSignals(s Streams, command *os.Process) (stop func()) {
+	ch, done := make(chan os.Signal, 4), make(chan struct{})
+	signal.Notify(ch, os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP)
+	in, ok := s.In.(*os.File)
+	onTerminal := ok && term.IsTerminal(int(in.Fd()))
+	go func() {
+		for {
+			select {
+			case got := <-ch:
+				if !onTerminal || got == syscall.SIGTERM || got == syscall.SIGHUP {
+					_ = command.Signal(got) // it may have ended
+				}
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { signal.Stop(ch); close(done) }
 }
 
 // newNode is the hidden verb that turns into a command inside a node, after it

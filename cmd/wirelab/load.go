@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -39,10 +40,29 @@ func (f *loadFlags) add(set *pflag.FlagSet) {
 	set.StringArrayVar(&f.vars, "var", nil, "set a variable (`k=v`); may be repeated")
 	set.StringArrayVar(&f.varFiles, "var-file", nil, "read variables from a `FILE` of k = v lines; may be repeated")
 	set.StringVar(&f.only, "only", "", "make only one `POINT` of the sweep, such as buffer=1")
-	set.IntVar(&f.repetitions, "repetitions", 0, "repetitions of each point, instead of the file's")
+	set.Var((*positive)(&f.repetitions), "repetitions", "`N` repetitions of each point, instead of the file's")
 	set.Uint64Var(&f.seed, "seed", 0, "seed of the experiment, instead of the file's")
 	set.BoolVar(&f.yes, "yes", false, "go on where wirelab would ask: a very large sweep")
 }
+
+// positive is a flag that takes a whole number from 1; 0 is not given.
+type positive int
+
+// Set implements pflag.Value.
+func (p *positive) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return errors.New("it must be a whole number from 1")
+	}
+	*p = positive(n)
+	return nil
+}
+
+// String implements pflag.Value.
+func (p *positive) String() string { return strconv.Itoa(int(*p)) }
+
+// Type implements pflag.Value.
+func (p *positive) Type() string { return "int" }
 
 // changed lists the flags that were given, to be kept in the manifest.
 func changed(set *pflag.FlagSet) []string {
@@ -70,9 +90,6 @@ func (f *loadFlags) options(host results.Host, backends []emul.Backend) (lang.Op
 		Smoke: f.smoke, Substrate: f.substrate, VarFiles: f.varFiles, Only: f.only,
 		Repetitions: f.repetitions, Yes: f.yes, Backends: backends, Variables: map[string]string{},
 		Host: lang.Host{Cores: host.Cores, Kernel: host.Kernel, OS: runtime.GOOS, Arch: runtime.GOARCH, MemoryBytes: host.MemoryBytes, NICs: nics()},
-	}
-	if f.repetitions < 0 {
-		return o, fmt.Errorf("--repetitions %d: it must be positive", f.repetitions)
 	}
 	if f.seedSet {
 		o.Seed = &f.seed

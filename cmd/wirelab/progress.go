@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -31,6 +32,9 @@ type progress struct {
 
 func newProgress(w io.Writer, total int, estimate time.Duration) *progress {
 	width, _ := terminal(w)
+	if os.Getenv("TERM") == "dumb" {
+		width = 0 // it cannot redraw
+	}
 	p := &progress{w: w, width: width, total: total, estimate: estimate, started: time.Now(),
 		stop: make(chan struct{}), stopped: make(chan struct{})}
 	go p.redraw()

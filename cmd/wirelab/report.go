@@ -37,6 +37,10 @@ func rereport(s Streams, path string, f runFlags) error {
 	if err := j.dir.Lock(); err != nil {
 		return exit(exitHost, err)
 	}
+	if j.edited() {
+		fmt.Fprintf(s.Err, "wirelab: %s/%s was edited since the runs: checks, claims and figures are those of the edited text\n",
+			j.dir.Path(), store.ExperimentName)
+	}
 	for _, r := range j.runs {
 		if err := j.dir.Verify(r); err != nil {
 			fmt.Fprintf(s.Err, "wirelab: %v\n", err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -192,10 +193,18 @@ func applyFlags(f *runFlags, m *results.Manifest) error {
 // belongs to the same plan.
 func (j *job) openDir(given []string) error {
 	if j.dir != nil {
+		if j.edited() {
+			return exit(exitFile, fmt.Errorf("%s/%s was edited since the first run: the others would be of another experiment; start a new directory: wirelab run %s -o DIR --reuse %s",
+				j.dir.Path(), store.ExperimentName, j.dir.Path()+"/"+store.ExperimentName, j.dir.Path()))
+		}
 		if j.manifest.PlanHash != j.plan.Hash {
 			return exit(exitFile, fmt.Errorf("%s was planned differently (another host or version): start a new directory, with --reuse %s", j.dir.Path(), j.dir.Path()))
 		}
-		return j.dir.Lock()
+		if err := j.dir.Lock(); err != nil {
+			return exit(exitHost, err)
+		}
+		j.dropBroken()
+		return nil
 	}
 	dir, err := store.Create(runsRoot, j.exp.Name, store.Options{Dir: j.f.dir})
 	if err != nil {
@@ -207,6 +216,24 @@ func (j *job) openDir(given []string) error {
 		return exit(exitHost, err)
 	}
 	return j.save()
+}
+
+// edited tells whether the experiment of a result directory is not the one
+// that was run.
+func (j *job) edited() bool {
+	return j.manifest.ExperimentHash != hash(j.exp.Source)
+}
+
+// dropBroken leaves out the finished runs whose files have changed since; they
+// are made again.
+func (j *job) dropBroken() {
+	j.runs = slices.DeleteFunc(j.runs, func(r *results.Run) bool {
+		err := j.dir.Verify(r)
+		if err != nil {
+			fmt.Fprintf(j.s.Err, "wirelab: run %d is made again: %v\n", r.Index, err)
+		}
+		return err != nil
+	})
 }
 
 // make makes the runs and finishes the directory, also when interrupted.
@@ -231,8 +258,11 @@ func (j *job) make(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
 		j.manifest.Interrupted, status = true, exitInterrupted
-		fmt.Fprintf(j.s.Err, "wirelab: interrupted; the network is gone, %s kept; go on with: wirelab run %s\n",
-			plural(len(j.runs), "finished run"), j.dir.Path())
+		next := "; no run had finished, so nothing was kept"
+		if len(j.runs) > 0 {
+			next = fmt.Sprintf(", %s kept; go on with: wirelab run %s", plural(len(j.runs), "finished run"), j.dir.Path())
+		}
+		fmt.Fprintf(j.s.Err, "wirelab: interrupted; the network is gone%s\n", next)
 		err = nil
 	case err != nil:
 		status = exitHost
