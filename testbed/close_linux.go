@@ -76,24 +76,41 @@ func (t *Testbed) closeNamespaces() error {
 // grace period per port of a bridge.
 const goneTime = time.Minute
 
-// awaitGone waits until a namespace has no device of the run any more.
+// stuckTime is how long nothing may change before devices are removed one by
+// one, which takes longer in all.
+const stuckTime = time.Second
+
+// awaitGone waits until a namespace has no device of the run any more. A
+// connection whose last words nobody acknowledged keeps the namespace at the
+// other end, and its devices, for minutes: those devices are removed from here.
 func (t *Testbed) awaitGone(ns *netns.NS) error {
 	h, err := netlink.NewHandleAt(ns.Handle())
 	if err != nil {
 		return err
 	}
 	defer h.Close()
+	most, changed, stuck := -1, time.Now(), false
 	for start, pause := time.Now(), time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		links, err := h.LinkList()
 		changing := errors.Is(err, netlink.ErrDumpInterrupted)
 		if err != nil && !changing {
 			return fmt.Errorf("list devices: %w", err)
 		}
+		stuck = stuck || time.Since(changed) > stuckTime
 		var left []string
 		for _, l := range links {
-			if strings.HasPrefix(l.Attrs().Alias, Alias(t.run, "")) {
-				left = append(left, l.Attrs().Name)
+			if !strings.HasPrefix(l.Attrs().Alias, Alias(t.run, "")) {
+				continue
 			}
+			left = append(left, l.Attrs().Name)
+			if stuck {
+				// An error is most likely that it went by itself; if not, the
+				// next round tries again.
+				_ = h.LinkDel(l)
+			}
+		}
+		if len(left) != most {
+			most, changed = len(left), time.Now()
 		}
 		if len(left) == 0 && !changing {
 			return nil
