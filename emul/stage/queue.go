@@ -13,6 +13,7 @@ type DropTail struct {
 	rate     uint64 // bit/s, 0 for infinitely fast
 	maxPkts  int64  // that wait, 0 for no limit
 	maxBytes int64
+	maxWait  int64 // ns that a packet may wait, 0 for no limit
 
 	free int64  // when the link is free, ns
 	rem  uint64 // the part of a nanosecond that free lacks, in 1/rate ns
@@ -27,7 +28,7 @@ type DropTail struct {
 }
 
 // NewDropTail returns an idle queue. wireMTU is the Ethernet frame length of
-// a full packet, to which a limit in time is converted; no limit is unlimited.
+// a full packet; no limit is unlimited.
 func NewDropTail(rate unit.Rate, limit unit.Limit, wireMTU int) *DropTail {
 	q := &DropTail{}
 	q.Set(rate, limit, wireMTU)
@@ -38,12 +39,15 @@ func NewDropTail(rate unit.Rate, limit unit.Limit, wireMTU int) *DropTail {
 // computed times.
 func (q *DropTail) Set(rate unit.Rate, limit unit.Limit, wireMTU int) {
 	q.rate, q.rem, q.length = uint64(max(rate, 0)), 0, 0
-	q.maxPkts, q.maxBytes = 0, 0
-	if limit.Packets > 0 {
-		q.maxPkts = limit.Packets
-	} else if size, ok := limit.BytesAt(rate, wireMTU); ok {
+	q.maxPkts, q.maxBytes, q.maxWait = 0, 0, 0
+	switch {
+	case limit.Bytes > 0:
 		// At least one packet may wait, or a busy link would drop everything.
-		q.maxBytes = max(int64(size), int64(wireMTU))
+		q.maxBytes = max(int64(limit.Bytes), int64(wireMTU))
+	case limit.Packets > 0:
+		q.maxPkts = limit.Packets
+	case limit.Time > 0:
+		q.maxWait = int64(limit.Time)
 	}
 }
 
@@ -57,7 +61,8 @@ func (q *DropTail) Offer(length int, arrival int64) (start, end int64, ok bool) 
 	if q.free <= arrival {
 		q.free, q.rem = arrival, 0
 	} else {
-		if q.maxPkts > 0 && int64(q.waiting.len()) >= q.maxPkts ||
+		if q.maxWait > 0 && q.free-arrival > q.maxWait && q.waiting.len() > 0 ||
+			q.maxPkts > 0 && int64(q.waiting.len()) >= q.maxPkts ||
 			q.maxBytes > 0 && q.entered-q.departed+int64(length) > q.maxBytes {
 			return 0, 0, false
 		}
