@@ -200,10 +200,13 @@ func ParseLimit(text string) (Limit, error) {
 		if err != nil {
 			return Limit{}, err
 		}
+		if s == 0 {
+			return Limit{}, &Error{text, wantLimit, "it is less than a byte"}
+		}
 		return Limit{Bytes: s}, nil
 	}
 	d, err := time.ParseDuration(strings.TrimSpace(text))
-	if err != nil {
+	if err != nil || d == 0 {
 		return Limit{}, &Error{text, wantLimit, "known units are pkt, B, kB, MB, KiB, MiB, us, ms, s"}
 	}
 	return Limit{Time: d}, nil
