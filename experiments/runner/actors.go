@@ -71,6 +71,8 @@ func (e *execution) ready(ctx context.Context, batch []*actor, endpoints map[str
 		if err != nil {
 			var nr *workloads.NotReadyError
 			if errors.As(err, &nr) {
+				// Told with the place the log has when the run is finished.
+				nr.Log = filepath.Join(e.r.opt.Store.RunPath(e.run), a.log)
 				return &actorError{nr.Status, err}
 			}
 			return err

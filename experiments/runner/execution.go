@@ -24,8 +24,11 @@ const (
 	maxReleaseAhead = 5 * time.Second
 	// noticeTime is what must be left of it when they learn it.
 	noticeTime = 100 * time.Millisecond
-	// readyWait bounds every wait for something to become ready.
-	readyWait = 30 * time.Second
+	// readyWait bounds the wait for an actor that says nothing at all. Most
+	// bound their own wait, for less, and say what they waited for.
+	readyWait = 10 * time.Minute
+	// teardownWait is how long actors that still live may take to end.
+	teardownWait = 30 * time.Second
 	// finishGrace is how long after the end of the load actors may finish by
 	// themselves before they are told to stop.
 	finishGrace = 300 * time.Millisecond
@@ -171,7 +174,7 @@ func (e *execution) release(ctx context.Context) error {
 func (e *execution) teardown() error {
 	e.r.opt.Progress.Phase("tear down")
 	// The run's context may have ended; cleaning up has its own deadline.
-	ctx, cancel := context.WithTimeout(context.Background(), readyWait)
+	ctx, cancel := context.WithTimeout(context.Background(), teardownWait)
 	defer cancel()
 	e.stopActors(ctx)
 	for _, i := range e.running {
