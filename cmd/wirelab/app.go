@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"wirelab/results"
 	"wirelab/testbed/journal"
 )
 
@@ -73,7 +74,7 @@ func Run(ctx context.Context, args []string, s Streams) int {
 		status = exitHost
 	}
 	if text := err.Error(); text != "" {
-		fmt.Fprintf(s.Err, "wirelab: %s\n", text)
+		fmt.Fprintf(s.Err, "wirelab: %s\n", results.Printable(text))
 	}
 	return status
 }

@@ -93,7 +93,7 @@ func (p *progress) say(format string, args ...any) {
 	if p.width > 0 {
 		fmt.Fprint(p.w, "\r\x1b[K")
 	}
-	fmt.Fprintf(p.w, format+"\n", args...)
+	fmt.Fprintln(p.w, results.Printable(fmt.Sprintf(format, args...)))
 	p.draw()
 }
 

@@ -117,13 +117,13 @@ func (j *job) showRun(number string) error {
 		w := j.s.Out
 		fmt.Fprintf(w, "run %d  %s  repetition %d  seed %d  %s\n", r.Index, r.Point.ID, r.Repetition+1, r.Seed, r.Status)
 		if r.Error != "" {
-			fmt.Fprintf(w, "error: %s\n", r.Error)
+			fmt.Fprintf(w, "error: %s\n", results.Printable(r.Error))
 		}
 		for _, reason := range r.Reasons {
-			fmt.Fprintf(w, "invalid: %s\n", reason)
+			fmt.Fprintf(w, "invalid: %s\n", results.Printable(reason))
 		}
 		for _, note := range r.Notes {
-			fmt.Fprintf(w, "note: %s\n", note)
+			fmt.Fprintf(w, "note: %s\n", results.Printable(note))
 		}
 		for _, v := range r.Values {
 			fmt.Fprintf(w, "  %-56s %s\n", v.Metric, results.FormatValue(v.Value, v.Unit))

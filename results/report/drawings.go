@@ -63,6 +63,10 @@ func chosenFigures(d *data) []figure.Figure {
 	return figures
 }
 
+// maxFileName bounds a figure's file name in bytes; file systems take 255, and
+// suffixes and a temporary name's words are added to it.
+const maxFileName = 100
+
 // fileName makes a figure's name safe and unique.
 func fileName(name string, used map[string]bool) string {
 	safe := strings.Map(func(r rune) rune {
@@ -71,6 +75,9 @@ func fileName(name string, used map[string]bool) string {
 		}
 		return r
 	}, name)
+	if len(safe) > maxFileName {
+		safe = strings.ToValidUTF8(safe[:maxFileName], "")
+	}
 	if safe == "" || safe == "topology" {
 		safe = "figure-" + safe
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -241,6 +242,7 @@ func TestHostileText(t *testing.T) {
 	in.Figures[0].Title = evil
 	in.Experiment = []byte(evil)
 	in.Runs[0].Notes = []string{evil}
+	in.Figures[0].Name = strings.Repeat("ü/", 200)
 	in.Runs[1].Point.ID = evil
 	in.Runs[1].Point.Sweep[0].Text = evil
 	in.Manifest.Topology.Nodes[0].Name = evil
@@ -252,7 +254,14 @@ func TestHostileText(t *testing.T) {
 	if err := xml.Unmarshal(out.JUnit, &any); err != nil {
 		t.Errorf("checks.xml: %v", err)
 	}
+	var text bytes.Buffer
+	if err := report.Text(&text, in); err != nil || bytes.ContainsAny(text.Bytes(), "\x00\x1b") {
+		t.Errorf("control characters reach the terminal: %v", err)
+	}
 	for name, svg := range out.Figures {
+		if len(name) > 150 || strings.Contains(name, "/") || !utf8.ValidString(name) {
+			t.Errorf("no file name: %q", name)
+		}
 		if err := xml.Unmarshal(svg, &any); err != nil || bytes.Contains(svg, []byte("<img")) {
 			t.Errorf("figure %s: %v", name, err)
 		}

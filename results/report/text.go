@@ -31,7 +31,7 @@ func Text(w io.Writer, in Input) error {
 		b.WriteString("\n")
 	}
 	writeDoubts(&b, in)
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, results.Printable(b.String()))
 	return err
 }
 
