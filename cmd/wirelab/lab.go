@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"wirelab/emul/software"
@@ -215,8 +214,7 @@ func execIn(s Streams, id, node string, argv []string) error {
 	}
 	cmd := exec.Command(binary, append([]string{"node", hostsPath(lab.ID)}, argv...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Err
-	// A mount namespace of its own, for the hosts file.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+	ownMounts(cmd)
 	if err := lab.Start(node, cmd); err != nil {
 		return exit(exitHost, err)
 	}
@@ -267,26 +265,6 @@ func newNode(Streams) *cobra.Command {
 			return become(args[0], args[1:])
 		},
 	}
-}
-
-// notFound is the exit status of shells for a command that cannot be run.
-const notFound = 127
-
-func become(hosts string, argv []string) error {
-	// Our mounts must not reach the host's namespace.
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return exit(exitHost, fmt.Errorf("prepare the node's mounts: %w", err))
-	}
-	if _, err := os.Stat("/etc/hosts"); err == nil {
-		if err := unix.Mount(hosts, "/etc/hosts", "", unix.MS_BIND, ""); err != nil {
-			return exit(exitHost, fmt.Errorf("mount the lab's hosts file: %w", err))
-		}
-	}
-	path, err := exec.LookPath(argv[0])
-	if err != nil {
-		return exit(notFound, err)
-	}
-	return exit(notFound, fmt.Errorf("run %s: %w", path, syscall.Exec(path, argv, os.Environ())))
 }
 
 func newDown(s Streams) *cobra.Command {

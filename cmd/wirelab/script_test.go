@@ -12,6 +12,9 @@ import (
 	"wirelab/testbed"
 )
 
+// asMain makes this test binary behave as wirelab in a child process.
+const asMain = "WIRELAB_TEST_AS_MAIN"
+
 // TestMain lets this test binary be wirelab itself: for scripts, and for the
 // actors and forwarders that the runs of scripts start.
 func TestMain(m *testing.M) {

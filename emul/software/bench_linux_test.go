@@ -34,7 +34,6 @@ func median(v []float64) float64 {
 type variant struct {
 	name string
 	a, b node
-	log  string
 	lab  *lab
 }
 

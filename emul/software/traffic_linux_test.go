@@ -48,17 +48,6 @@ func bulk(tb testing.TB, a, b node, congestion string, d time.Duration) float64 
 	}
 }
 
-// bulkRetransmits is the number of segments that TCP has sent again.
-func retransmits(tb testing.TB, c *net.TCPConn) uint32 {
-	tb.Helper()
-	raw, err := c.SyscallConn()
-	check(tb, err)
-	var info *unix.TCPInfo
-	check(tb, raw.Control(func(fd uintptr) { info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) }))
-	check(tb, err)
-	return info.Total_retrans
-}
-
 type mmsghdr struct {
 	hdr unix.Msghdr
 	len uint32

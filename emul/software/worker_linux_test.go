@@ -298,8 +298,8 @@ func TestReordering(t *testing.T) {
 		b.receive(b.d)
 	}
 	last, inversions, n := -1, 0, 0
-	for at := int64(0); b.agenda.next() != nil; {
-		at = b.agenda.next().next
+	for b.agenda.next() != nil {
+		at := b.agenda.next().next
 		b.fill(b.d, at)
 		b.flush(b.d)
 		b.agenda.update(b.d)

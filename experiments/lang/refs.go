@@ -165,7 +165,7 @@ func (c *collector) expression(e hcl.Expression) {
 		}
 	}
 	if n, ok := e.(hclsyntax.Node); ok {
-		hclsyntax.Walk(n, c) // the walker returns no diagnostics
+		_ = hclsyntax.Walk(n, c) // the walker returns no diagnostics
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"wirelab/emul/unit"
 	"wirelab/emul/wire"
 	"wirelab/results"
 )
@@ -201,6 +200,6 @@ func (m *captureRun) notes(r *Result, dropped uint64) {
 		r.Notes = append(r.Notes, fmt.Sprintf("capture %s lost %d packets: set a larger ring or a smaller snaplen", m.target.Name, dropped))
 	}
 	if m.full {
-		r.Notes = append(r.Notes, fmt.Sprintf("capture %s stopped when its file had max_size (%s)", m.target.Name, unit.Size(m.config.MaxSize)))
+		r.Notes = append(r.Notes, fmt.Sprintf("capture %s stopped when its file had max_size (%s)", m.target.Name, m.config.MaxSize))
 	}
 }

@@ -23,9 +23,6 @@ import (
 	"wirelab/testbed/journal"
 )
 
-// asMain makes this test binary behave as wirelab in a child process.
-const asMain = "WIRELAB_TEST_AS_MAIN"
-
 // TestKill kills the whole process tree of a run at random instants; after
 // clean the host must look as before: devices, qdiscs, namespaces, processes,
 // files in /run. WIRELAB_KILLS sets how often (default 4).
