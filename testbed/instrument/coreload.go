@@ -21,7 +21,7 @@ type CoreLoad struct {
 	Interval    time.Duration `hcl:"interval,optional" default:"100ms" doc:"Time between two readings of every core's counters."`
 	MaxSteal    unit.Ratio    `hcl:"max_steal,optional" default:"5%" doc:"A run from which the hypervisor took more than this share of the cores' time is invalid."`
 	MaxThrottle unit.Ratio    `hcl:"max_throttle,optional" default:"1%" doc:"A run that a CPU quota held up for more than this share of the time is invalid."`
-	NoteWait    unit.Ratio    `hcl:"note_wait,optional" default:"25%" doc:"A process that waited for a core for more than this share of the time in which it wanted one is noted; actors that fill all cores do wait, so the run stays valid."`
+	NoteWait    unit.Ratio    `hcl:"note_wait,optional" default:"75%" doc:"A process that waited for a core for more than this share of the time in which it wanted one is noted; actors that fill all cores do wait, so the run stays valid."`
 	NoteOther   unit.Ratio    `hcl:"note_other,optional" default:"10%" doc:"Programs that are not of this run and use more than this share of the cores' time are noted."`
 	MaxOther    unit.Ratio    `hcl:"max_other,optional" default:"100%" doc:"A run during which they use more than this share is invalid."`
 }
