@@ -29,7 +29,7 @@ type CoreLoad struct {
 var _ Instrument = (*CoreLoad)(nil)
 
 func newCoreLoad() Instrument {
-	return &CoreLoad{Settings: Settings{Enabled: true}, Interval: 100 * time.Millisecond, MaxSteal: 0.05, MaxThrottle: 0.01, NoteWait: 0.25, NoteOther: 0.1, MaxOther: 1}
+	return &CoreLoad{Settings: Settings{Enabled: true}, Interval: 100 * time.Millisecond, MaxSteal: 0.05, MaxThrottle: 0.01, NoteWait: 0.75, NoteOther: 0.1, MaxOther: 1}
 }
 
 // Validate implements [Instrument].
