@@ -118,13 +118,13 @@ func TestRunQueueWaitIsANote(t *testing.T) {
 	m.target.Processes = []Process{{Name: "a.sender", PID: 1}, {Name: "b.sender", PID: 2}, {Name: "c.sender", PID: 3}}
 	m.sched[0] = map[int]map[int]schedTimes{1: {1: {run: 5e8, wait: 1e8}}}
 	m.sched[1] = map[int]map[int]schedTimes{
-		1: {1: {run: 8e8, wait: 1e8}, 9: {run: 0, wait: 3e8}},
+		1: {1: {run: 8e8, wait: 1e8}, 9: {run: 0, wait: 12e8}},
 		2: {2: {run: 9e8, wait: 1e8}},
 		3: {3: {run: 1e5, wait: 9e5}}, // wanted 1 ms of 1 s: not judged
 	}
 	r := Result{Values: map[string]float64{}}
 	m.waitValues(&r)
-	want(t, r.Values, "run_queue_wait_max_ratio", 0.5)
+	want(t, r.Values, "run_queue_wait_max_ratio", 0.8)
 	if len(r.Invalid) != 0 || len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "a.sender waited") {
 		t.Errorf("notes %q, reasons %q", r.Notes, r.Invalid)
 	}
