@@ -267,3 +267,14 @@ func BenchmarkDo(b *testing.B) {
 		}
 	}
 }
+
+// A starter's thread is never the process's first, which would outlive it.
+func TestOffMainThread(t *testing.T) {
+	for range 200 {
+		first := make(chan bool)
+		go offMainThread(func() { first <- unix.Gettid() == unix.Getpid() })
+		if <-first {
+			t.Fatal("on the first thread")
+		}
+	}
+}

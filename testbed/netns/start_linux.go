@@ -28,8 +28,28 @@ type startJob struct {
 // NewStarter starts the thread.
 func NewStarter() *Starter {
 	s := &Starter{jobs: make(chan startJob), done: make(chan struct{})}
-	go s.loop()
+	go offMainThread(s.loop)
 	return s
+}
+
+// offMainThread runs f on a thread of its own that is not the process's first:
+// that one never ends, whatever its goroutine does (the runtime parks it), and
+// so would never be the dead parent of anybody.
+func offMainThread(f func()) {
+	runtime.LockOSThread()
+	if unix.Gettid() != unix.Getpid() {
+		f()
+		return
+	}
+	locked := make(chan struct{})
+	go func() {
+		// While the first thread is ours, this is another one.
+		runtime.LockOSThread()
+		close(locked)
+		f()
+	}()
+	<-locked
+	runtime.UnlockOSThread()
 }
 
 // Start starts cmd inside the namespace. Unless the command has asked for
@@ -54,9 +74,9 @@ func (s *Starter) Start(n *NS, cmd *exec.Cmd) error {
 // Close ends the thread, and with it the processes it started.
 func (s *Starter) Close() { s.once.Do(func() { close(s.done) }) }
 
-// loop never unlocks its thread: it dies with the goroutine.
+// loop runs on a locked thread and never unlocks it: it dies with the
+// goroutine.
 func (s *Starter) loop() {
-	runtime.LockOSThread()
 	home, err := unix.Open(threadNS, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	for {
 		select {
