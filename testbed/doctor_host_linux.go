@@ -109,5 +109,5 @@ func (d *doctor) congestion() {
 		d.verdict("congestion control "+want.name, false, missing, "available", want.remedy)
 	}
 	current, err := os.ReadFile("/proc/sys/net/ipv4/tcp_congestion_control")
-	d.verdict("default congestion control", false, err, strings.TrimSpace(string(current))+", where a workload names none", "")
+	d.verdict("default congestion control", false, err, strings.TrimSpace(string(current))+" for programs that name none; workload tcp always names one", "")
 }

@@ -127,7 +127,7 @@ func explainRuns(s Streams, path string) error {
 	}
 	defer j.dir.Close()
 	for _, r := range j.runs {
-		fmt.Fprintf(s.Out, "run %d  %s #%d  %s\n", r.Index, r.Point.ID, r.Repetition+1, validity(r))
+		fmt.Fprintf(s.Out, "run %d  %s repetition %d  %s\n", r.Index, r.Point.ID, r.Repetition, validity(r))
 		for _, m := range j.manifest.Metrics {
 			if text := bound(r, m.Name); text != "" {
 				fmt.Fprintf(s.Out, "  %s: %s\n", m.Name, text)

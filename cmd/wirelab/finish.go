@@ -95,7 +95,9 @@ type invalidRun struct {
 // finish judges, writes every page and prints the table. status is the exit
 // status that already applies, if any.
 func (j *job) finish(status int) error {
-	j.manifest.Finished = time.Now()
+	if j.made {
+		j.manifest.Finished = time.Now()
+	}
 	j.manifest.Complete = len(store.Missing(j.manifest, j.runs)) == 0
 	if j.manifest.Complete {
 		j.manifest.Interrupted = false

@@ -35,7 +35,7 @@ type loadFlags struct {
 }
 
 func (f *loadFlags) add(set *pflag.FlagSet) {
-	set.BoolVar(&f.smoke, "smoke", false, "run the smoke size: claims decide only where the file says so")
+	set.BoolVar(&f.smoke, "smoke", false, "run the smoke size (without a smoke block: one repetition of 2 s); checks are told and decide nothing, claims only where the file says so")
 	set.StringVar(&f.substrate, "substrate", "", "run on another substrate than the file says")
 	set.StringArrayVar(&f.vars, "var", nil, "set a variable (`k=v`); may be repeated")
 	set.StringArrayVar(&f.varFiles, "var-file", nil, "read variables from a `FILE` of k = v lines; may be repeated")

@@ -108,7 +108,7 @@ func (p *progress) Note(format string, args ...any) {
 func (p *progress) RunStarted(point experiments.Point, repetition, attempt int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.current = fmt.Sprintf("%s #%d", point.ID, repetition+1)
+	p.current = fmt.Sprintf("%s repetition %d", point.ID, repetition)
 	if attempt > 1 {
 		p.current += fmt.Sprintf(" (attempt %d)", attempt)
 	}
@@ -122,7 +122,7 @@ func (p *progress) Phase(name string) {
 	defer p.mu.Unlock()
 	p.phase = name
 	if p.width == 0 {
-		fmt.Fprintf(p.w, "run %d of %d  %s  %s\n", p.done+1, p.total, p.current, name)
+		fmt.Fprintf(p.w, "%d of %d     %s  %s\n", p.done+1, p.total, p.current, name)
 	}
 	p.draw()
 }
@@ -131,7 +131,7 @@ func (p *progress) Phase(name string) {
 func (p *progress) RunAgain(run *results.Run) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.say("again       %s #%d  %s  invalid: %s", run.Point.ID, run.Repetition+1,
+	p.say("again       %s repetition %d  %s  invalid: %s", run.Point.ID, run.Repetition,
 		run.Duration.Round(100*time.Millisecond), strings.Join(run.Reasons, "; "))
 }
 
@@ -143,12 +143,14 @@ func (p *progress) RunDone(run *results.Run) {
 	p.spent = time.Since(p.started)
 	verdict := "valid"
 	switch {
+	case run.Reused != "":
+		verdict = "taken from " + run.Reused
 	case run.Status != results.StatusOK && run.Status != results.StatusPartial:
 		verdict = string(run.Status) + ": " + firstLine(run.Error)
 	case !run.Valid:
 		verdict = "invalid: " + strings.Join(run.Reasons, "; ")
 	}
-	p.say("run %d of %d  %s #%d  %s  %s", p.done, p.total, run.Point.ID, run.Repetition+1,
+	p.say("%d of %d     run %d  %s repetition %d  %s  %s", p.done, p.total, run.Index, run.Point.ID, run.Repetition,
 		run.Duration.Round(100*time.Millisecond), verdict)
 }
 

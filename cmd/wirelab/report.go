@@ -115,7 +115,7 @@ func (j *job) showRun(number string) error {
 			continue
 		}
 		w := j.s.Out
-		fmt.Fprintf(w, "run %d  %s  repetition %d  seed %d  %s\n", r.Index, r.Point.ID, r.Repetition+1, r.Seed, r.Status)
+		fmt.Fprintf(w, "run %d  %s  repetition %d  seed %d  %s\n", r.Index, r.Point.ID, r.Repetition, r.Seed, r.Status)
 		if r.Error != "" {
 			fmt.Fprintf(w, "error: %s\n", results.Printable(r.Error))
 		}

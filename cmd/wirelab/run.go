@@ -97,6 +97,7 @@ type job struct {
 	manifest *results.Manifest
 	runs     []*results.Run // finished, earlier ones included
 	binary   string         // our own executable
+	made     bool           // runs were made, not only judged
 	backend  emul.Backend
 }
 
@@ -315,6 +316,7 @@ func hold(ctx context.Context, p *progress, title string, bed *testbed.Testbed) 
 
 // finished keeps the manifest current after each run.
 func (j *job) finished(r *results.Run) error {
+	j.made = true
 	j.runs = append(j.runs, r)
 	for i := range j.manifest.Runs {
 		if j.manifest.Runs[i].Index == r.Index {

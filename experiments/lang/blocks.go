@@ -15,7 +15,7 @@ import (
 type experimentBlock struct {
 	experimentTiming
 	experimentSettings
-	Smoke *smokeBlock `hcl:"smoke,block" doc:"Overrides for run --smoke."`
+	Smoke *smokeBlock `hcl:"smoke,block" doc:"Overrides for run --smoke. Without it, --smoke makes one repetition of at most 2 s after at most 1 s of warm-up."`
 }
 
 // experimentSettings are evaluated once.

@@ -30,6 +30,7 @@ type loader struct {
 	sweep      []sweepVariable
 	settings   experimentSettings
 	smoke      *smokeBlock
+	short      bool // smoke of an experiment without a smoke block
 	result     *experiments.Experiment
 	points     int
 	expanded   []point

@@ -37,6 +37,9 @@ func (l *loader) settle() {
 	s, r := &l.settings, l.result
 	if l.opts.Smoke {
 		l.smoke = all.Smoke
+		if l.smoke == nil {
+			l.short, s.Repetitions = true, 1
+		}
 	}
 	if l.smoke != nil {
 		if l.smoke.Repetitions != nil {
@@ -127,6 +130,12 @@ func checkEmulation(name string, at hcl.Range) *hcl.Diagnostic {
 	return fault(at, "Unknown emulation "+name, "%s", remedy(name, "backends", []string{"auto", "software", "kernel"}))
 }
 
+// What --smoke makes of an experiment that does not say.
+const (
+	smokeDuration = 2 * time.Second
+	smokeWarmup   = time.Second
+)
+
 // timing evaluates duration, warmup and emulation in a point.
 func (l *loader) timing(ctx *hcl.EvalContext) experimentTiming {
 	var t experimentTiming
@@ -136,6 +145,9 @@ func (l *loader) timing(ctx *hcl.EvalContext) experimentTiming {
 	if l.smoke != nil {
 		override(&t.Duration, l.smoke.Duration)
 		override(&t.Warmup, l.smoke.Warmup)
+	}
+	if l.short {
+		t.Duration, t.Warmup = min(t.Duration, smokeDuration), min(t.Warmup, smokeWarmup)
 	}
 	override(&t.Duration, l.opts.Duration)
 	override(&t.Warmup, l.opts.Warmup)

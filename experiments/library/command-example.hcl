@@ -1,9 +1,9 @@
 # Any program as a workload: a shell pipeline whose output becomes a metric.
 #
-# A server and a client that every Linux host has; replace their argv by
-# iperf3, your own daemon, or anything that prints a number.
+# The command counts the devices of its node; replace its argv by iperf3, your
+# own daemon, or anything that prints a number.
 experiment "command-example" {
-  title       = "What does ping print for a path of 30 ms?"
+  title       = "Can a shell command and a probe be measured side by side?"
   duration    = "5s"
   repetitions = 3
   seed        = 1

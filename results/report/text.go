@@ -202,7 +202,8 @@ func checkMessage(c results.CheckResult) string {
 
 // note is a doubt with the runs that have it.
 type note struct {
-	text  string // of the first run
+	text  string // of the worst run, by its numbers
+	worst int    // that run
 	runs  []int
 	alike bool // other runs have other numbers in it
 }
@@ -221,19 +222,35 @@ func groupNotes(runs []*results.Run) []note {
 			if !ok {
 				i = len(notes)
 				index[shape] = i
-				notes = append(notes, note{text: text})
+				notes = append(notes, note{text: text, worst: r.Index})
 			}
-			notes[i].runs = append(notes[i].runs, r.Index)
-			notes[i].alike = notes[i].alike || text != notes[i].text
+			n := &notes[i]
+			n.runs = append(n.runs, r.Index)
+			n.alike = n.alike || text != n.text
+			if weight(text) > weight(n.text) {
+				n.text, n.worst = text, r.Index
+			}
 		}
 	}
 	return notes
 }
 
+// weight is the sum of the numbers in a note: of notes that differ in their
+// numbers only, the worst has the largest.
+func weight(text string) float64 {
+	sum := 0.0
+	for _, n := range numbers.FindAllString(text, -1) {
+		// The expression matches nothing that is no number.
+		v, _ := strconv.ParseFloat(strings.Replace(n, ",", ".", 1), 64)
+		sum += v
+	}
+	return sum
+}
+
 // words is the note's text, saying where its numbers are of one run only.
 func (n note) words() string {
 	if n.alike {
-		return fmt.Sprintf("%s (run %d; the others alike)", n.text, n.runs[0])
+		return fmt.Sprintf("%s (run %d, the worst)", n.text, n.worst)
 	}
 	return n.text
 }

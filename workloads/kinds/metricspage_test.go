@@ -2,6 +2,7 @@ package kinds_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"wirelab/results"
@@ -37,11 +38,33 @@ func sections() []section {
 		out = append(out, s)
 	}
 	for _, k := range instrument.Kinds() {
-		out = append(out, section{title: "instrument " + k.Name, text: k.Doc, metrics: k.New().Metrics()})
+		out = append(out, section{title: "instrument " + k.Name, text: k.Doc, metrics: anyCore(k.New().Metrics())})
 	}
 	return append(out, section{title: "links",
 		text:    "Of each direction of a link. A bare veth pair, without impairment, has only those that count packets and bytes.",
 		metrics: instrument.LinkMetrics(true)})
+}
+
+var (
+	coreName = regexp.MustCompile(`^cpu([0-9]+)_`)
+	coreText = regexp.MustCompile(`\bcore [0-9]+\b`)
+)
+
+// anyCore keeps one definition for all cores, so that the page does not depend
+// on the host that it is made on.
+func anyCore(defs []results.MetricDef) []results.MetricDef {
+	var out []results.MetricDef
+	for _, d := range defs {
+		if m := coreName.FindStringSubmatch(d.Name); m != nil {
+			if m[1] != "0" {
+				continue
+			}
+			d.Name = coreName.ReplaceAllString(d.Name, "cpuN_")
+			d.Definition = coreText.ReplaceAllString(d.Definition, "core N")
+		}
+		out = append(out, d)
+	}
+	return out
 }
 
 const pageHead = `# Metrics
