@@ -80,6 +80,11 @@ func up(ctx context.Context, s Streams, arg string, f *loadFlags, given []string
 		return exit(exitHost, err)
 	}
 	printLab(s, lab)
+	labs, err := testbed.Labs(stateDir())
+	if err == nil && len(labs) > 1 {
+		fmt.Fprintf(s.Err, "next: wirelab exec --lab %s NODE -- COMMAND; wirelab down %s removes it (%d labs stand)\n", lab.ID, lab.ID, len(labs))
+		return nil
+	}
 	fmt.Fprintf(s.Err, "next: wirelab exec NODE -- COMMAND; wirelab down removes it\n")
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"wirelab/experiments/library"
 	"wirelab/results/store"
+	"wirelab/testbed"
 )
 
 // runsRoot is the folder that results go to when no other is named.
@@ -18,7 +19,7 @@ func newList(s Streams) *cobra.Command {
 	var names bool
 	cmd := &cobra.Command{
 		Use:   "list [EXPERIMENT]",
-		Short: "List the ready experiments and the result directories below " + runsRoot,
+		Short: "List the ready experiments, standing labs, and the result directories below " + runsRoot,
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if names {
@@ -47,6 +48,12 @@ func list(s Streams, experiment string) error {
 		}
 		if err := t.Flush(); err != nil {
 			return err
+		}
+	}
+	if labs, err := testbed.Labs(stateDir()); err == nil && len(labs) > 0 {
+		fmt.Fprintln(s.Out, "\nStanding labs (wirelab exec --lab ID NODE -- COMMAND, wirelab down ID):")
+		for _, l := range labs {
+			fmt.Fprintf(s.Out, "  %s  %s\n", l.ID, l.Title)
 		}
 	}
 	if _, err := os.Stat(runsRoot); err != nil {
