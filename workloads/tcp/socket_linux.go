@@ -14,8 +14,6 @@ import (
 	"wirelab/workloads"
 )
 
-const availablePath = "/proc/sys/net/ipv4/tcp_available_congestion_control"
-
 // setSender sets a flow's options before it connects.
 func (w *Workload) setSender(fd int) error {
 	if err := unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, w.Congestion); err != nil {

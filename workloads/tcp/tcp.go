@@ -16,6 +16,9 @@ package tcp
 
 import (
 	"fmt"
+	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"wirelab/emul/attr"
@@ -109,6 +112,7 @@ func (w *Workload) Validate() []attr.Problem {
 	if w.Congestion == "" {
 		bad("congestion", "no congestion control", `name one, for example "cubic" or "reno"`)
 	}
+	out = append(out, w.doubtCongestion()...)
 	if w.Bytes != 0 && w.Bytes < headerSize {
 		bad("bytes", "flow too small", "a flow has at least %d bytes", headerSize)
 	}
@@ -166,4 +170,22 @@ func parseHeader(b []byte) (header, error) {
 		return header{}, fmt.Errorf("a connection did not begin with a flow header: something else connects to this port")
 	}
 	return header{order.Uint32(b[4:]), int64(order.Uint64(b[8:])), int64(order.Uint64(b[16:]))}, nil
+}
+
+// availablePath lists the congestion controls that this kernel has loaded.
+const availablePath = "/proc/sys/net/ipv4/tcp_available_congestion_control"
+
+// doubtCongestion warns of a congestion control that this kernel has not
+// loaded: it may come as a module, or the plan may be for another host, but a
+// mistyped name should not wait for the run to be found.
+func (w *Workload) doubtCongestion() []attr.Problem {
+	text, err := os.ReadFile(availablePath)
+	known := strings.Fields(string(text))
+	if err != nil || len(known) == 0 || w.Congestion == "" || slices.Contains(known, w.Congestion) {
+		return nil
+	}
+	p := attr.At("congestion", "congestion control not loaded here",
+		"this kernel has %s; %q works only if it can be loaded as a module (tcp_%s)", strings.Join(known, ", "), w.Congestion, w.Congestion)
+	p.Warning = true
+	return []attr.Problem{p}
 }
