@@ -201,7 +201,7 @@ type NotReadyError struct {
 
 // Error implements error.
 func (e *NotReadyError) Error() string {
-	return fmt.Sprintf("wait for %s to be ready: %s: %s (log: %s)", e.Name, e.Status, e.Reason, e.Log)
+	return fmt.Sprintf("wait for %s to be ready: %s (log: %s)", e.Name, e.Reason, e.Log)
 }
 
 // Start tells the actor T0, on CLOCK_MONOTONIC in ns.

@@ -218,7 +218,7 @@ func (e *execution) watch(ctx context.Context, a *actor, cancel context.CancelCa
 
 // failure words how an actor ended a run.
 func (a *actor) failure(r workloads.Result) error {
-	return &actorError{r.Status, fmt.Errorf("%s on node %s %s: %s", a.process.Name(), a.role.Node, r.Status, r.Error)}
+	return &actorError{r.Status, fmt.Errorf("%s on node %s: %s", a.process.Name(), a.role.Node, r.Error)}
 }
 
 // follow starts workloads whose "after" has ended and closes finished when
