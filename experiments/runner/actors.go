@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"net/netip"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -99,7 +100,11 @@ func (e *execution) addresses() error {
 	}
 	for node, list := range all {
 		for _, a := range list {
-			e.nodes[node] = append(e.nodes[node], a.IPv4.Addr().String(), a.IPv6.Addr().String())
+			for _, ip := range []netip.Prefix{a.IPv4, a.IPv6} {
+				if ip.IsValid() { // a link of a small MTU has no IPv6
+					e.nodes[node] = append(e.nodes[node], ip.Addr().String())
+				}
+			}
 		}
 	}
 	return nil
