@@ -92,3 +92,22 @@ type Check struct {
 	// Eval returns pass and, where it failed, the author's message.
 	Eval func(run *results.Run) (pass bool, message string, err error)
 }
+
+// Judge sets the run's check results anew: none where it is not usable (failed
+// or not valid). A condition that cannot be evaluated stands there as an error.
+func (x *Experiment) Judge(run *results.Run) {
+	run.Checks = nil
+	if !run.Usable() {
+		return
+	}
+	for _, c := range x.Checks {
+		res := results.CheckResult{Run: run.Index, Name: c.Name}
+		pass, message, err := c.Eval(run)
+		if err != nil {
+			res.Error = err.Error()
+		} else {
+			res.Pass, res.Message = pass, message
+		}
+		run.Checks = append(run.Checks, res)
+	}
+}

@@ -45,20 +45,7 @@ func rereport(s Streams, path string, f runFlags) error {
 		if err := j.dir.Verify(r); err != nil {
 			fmt.Fprintf(s.Err, "wirelab: %v\n", err)
 		}
-		r.Checks = nil
-		if !r.Valid || !r.HasMetrics() {
-			continue
-		}
-		for _, c := range j.exp.Checks {
-			res := results.CheckResult{Run: r.Index, Name: c.Name}
-			pass, message, err := c.Eval(r)
-			if err != nil {
-				res.Error = err.Error()
-			} else {
-				res.Pass, res.Message = pass, message
-			}
-			r.Checks = append(r.Checks, res)
-		}
+		j.exp.Judge(r)
 	}
 	return j.finish(exitOK)
 }

@@ -140,7 +140,7 @@ func (r *Runner) attempts(ctx context.Context, pr plan.Run, last bool) (*results
 			delete(r.calibrated, point.ID)
 			continue
 		}
-		r.check(run)
+		r.exp.Judge(run)
 		if err := w.Commit(run); err != nil {
 			return nil, fmt.Errorf("keep run %d: %w", pr.Index, err)
 		}
@@ -168,23 +168,6 @@ func failedStatus(err error, s results.Status) results.Status {
 	return results.StatusFailed
 }
 
-// check judges a valid run by every check.
-func (r *Runner) check(run *results.Run) {
-	if !run.Valid || run.Status != results.StatusOK && run.Status != results.StatusPartial {
-		return
-	}
-	for _, c := range r.exp.Checks {
-		res := results.CheckResult{Run: run.Index, Name: c.Name}
-		pass, message, err := c.Eval(run)
-		if err != nil {
-			res.Error = err.Error()
-		} else {
-			res.Pass, res.Message = pass, message
-		}
-		run.Checks = append(run.Checks, res)
-	}
-}
-
 // reuse takes an equal run from the earlier directory, if there is one.
 func (r *Runner) reuse(pr plan.Run) (*results.Run, error) {
 	if r.opt.Reuse == nil {
@@ -198,7 +181,7 @@ func (r *Runner) reuse(pr plan.Run) (*results.Run, error) {
 	run := *old
 	run.Index, run.Point, run.Repetition = pr.Index, r.exp.Points[pr.Point].Point, pr.Repetition
 	run.Checks, run.Reused = nil, r.opt.Reuse.Path()
-	r.check(&run)
+	r.exp.Judge(&run)
 	if err := r.opt.Store.Import(r.opt.Reuse, old, &run); err != nil {
 		return nil, fmt.Errorf("reuse run %d of %s: %w", old.Index, r.opt.Reuse.Path(), err)
 	}
