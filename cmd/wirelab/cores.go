@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"wirelab/emul/software"
 	"wirelab/testbed/journal"
 )
 
@@ -17,7 +18,7 @@ const unpinned = -1
 // same. Where others have them all, or cores are too few, threads are not
 // pinned. release gives the cores back.
 func claimCores() (cores []int, release func() error) {
-	want := min(max(runtime.NumCPU()/2, 1), 4)
+	want := software.DefaultWorkers()
 	var locks []*journal.Lock
 	for core := runtime.NumCPU() - 1; core >= 0 && len(cores) < want && runtime.NumCPU() > 1; core-- {
 		// An error means that it is taken, or that we may not lock here.

@@ -166,7 +166,7 @@ func (s *session) introduce(o Options, cables []emul.Cable) error {
 func newSpec(o Options, cables []emul.Cable) spec {
 	sp := spec{Workers: o.Workers, Cores: o.Cores, QuantumNS: int64(o.Quantum), Memory: o.Memory}
 	if sp.Workers <= 0 {
-		sp.Workers = defaultWorkers()
+		sp.Workers = DefaultWorkers()
 	}
 	sp.Workers = max(min(sp.Workers, len(cables)), 1)
 	if len(sp.Cores) == 0 {

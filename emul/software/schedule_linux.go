@@ -2,7 +2,6 @@ package software
 
 import (
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 
@@ -82,9 +81,6 @@ func defaultCores(n int) []int {
 	return cores
 }
 
-// defaultWorkers leaves half of the cores to the traffic.
-func defaultWorkers() int { return min(max(runtime.NumCPU()/2, 1), 4) }
-
 // SteeringCores are the cores to which packets that arrive at the wire-side
 // devices should be steered (rps_cpus): all but the workers' own, where there
 // are others. A worker then spends its core on what only it can do, and
@@ -98,7 +94,7 @@ func (b *Backend) SteeringCores() []int {
 	if len(own) == 0 {
 		workers := b.opt.Workers
 		if workers <= 0 {
-			workers = defaultWorkers()
+			workers = DefaultWorkers()
 		}
 		own = defaultCores(workers)
 	}

@@ -23,6 +23,7 @@ package software
 
 import (
 	"io"
+	"runtime"
 	"time"
 
 	"wirelab/emul"
@@ -90,6 +91,10 @@ type Scheduling struct {
 type Backend struct {
 	opt Options
 }
+
+// DefaultWorkers is the number of forwarding threads unless Options says
+// otherwise; it leaves half of the cores to the traffic.
+func DefaultWorkers() int { return min(max(runtime.NumCPU()/2, 1), 4) }
 
 // New returns a backend. It checks nothing: Join does.
 func New(o Options) *Backend {
